@@ -1,0 +1,67 @@
+# make run     start the broker (ARGS="--port 0 --ephemeral" passes arguments)
+# make test    everything: format, lint, types, all tests
+# make check   format, lint, types and the fast tests, in under a minute
+# make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
+# make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
+#
+# Each target creates what it needs in .venv.  Nothing else has to be installed but Python 3.11+.
+
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
+    $(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)))
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format lint types fast bench oracle clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+run: $(VENV)/.runtime
+	@exec $(BIN)/python -m ottla $(ARGS)
+
+test: lint types
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint types fast
+
+fast: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks $(ARGS)
+
+oracle: $(VENV)/.dev
+	$(BIN)/python -m compat.oracle $(ARGS)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build dist
+
+# The stamps are older than pyproject.toml after any change to it; then the packages are brought up to date.
+$(VENV)/.runtime: pyproject.toml $(BIN)/python
+	$(PIP) install --editable . --group runtime
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.runtime
+	$(PIP) install --group dev
+	@touch $@
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Ottla needs Python 3.11 or newer; none was found. Set PYTHON=/path/to/python3." >&2; exit 1; }
+	@$(PYTHON) -c "import ensurepip, venv" 2>/dev/null || { echo "$(PYTHON) cannot create virtual environments: install its venv package (on Debian: python3-venv), or set PYTHON to another one." >&2; exit 1; }
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"

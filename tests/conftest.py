@@ -1,0 +1,37 @@
+"""What every test may ask for: one seed, so that a random failure can be repeated."""
+
+import os
+import random
+from collections.abc import Generator
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("ottla", deadline=None, database=None, print_blob=True)
+hypothesis.settings.load_profile("ottla")
+
+SEED_VARIABLE = "OTTLA_TEST_SEED"
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """An int for this test's random values; set OTTLA_TEST_SEED to repeat a failure."""
+    given = os.environ.get(SEED_VARIABLE)
+    chosen = int(given) if given else random.SystemRandom().getrandbits(32)
+    request.node.user_properties.append(("seed", chosen))
+    return chosen
+
+
+@pytest.fixture
+def chance(seed: int) -> random.Random:
+    """A source of random values that starts from ``seed``."""
+    return random.Random(seed)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    for name, value in item.user_properties:
+        if name == "seed" and report.failed:
+            report.sections.append(("seed", f"repeat with {SEED_VARIABLE}={value}"))
+    return report
