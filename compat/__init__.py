@@ -1,0 +1,1 @@
+"""What other people wrote, run against us, from outside: Apache Kafka itself, its tools, and clients."""

@@ -1,0 +1,132 @@
+"""A Kafka node of our own: formatted in a folder, started on free ports, stopped by its process id."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from compat.free_ports import free_ports
+from compat.oracle.java import java_command, run_tool
+from compat.probe import answers_api_versions
+
+START_TIMEOUT_SECONDS = 90
+STOP_TIMEOUT_SECONDS = 60
+
+SMALL_NODE = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "5",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "5",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.cleaner.dedupe.buffer.size": "16777216",
+}
+"""What one node needs to work alone, and little memory to do it in."""
+
+
+class KafkaNode:
+    """A running node.  ``bootstrap`` and ``controller`` are its addresses, ``data`` its log directory."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str], *, heap_mebibytes: int) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.log = folder / "kafka.log"
+        broker_port, controller_port = free_ports(2)
+        self.bootstrap = f"127.0.0.1:{broker_port}"
+        self.controller = f"127.0.0.1:{controller_port}"
+        self._heap_mebibytes = heap_mebibytes
+        self._process: subprocess.Popen[bytes] | None = None
+        self._properties = folder / "server.properties"
+        listeners = f"PLAINTEXT://{self.bootstrap},CONTROLLER://{self.controller}"
+        values = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": listeners,
+            "advertised.listeners": listeners,
+            "controller.quorum.bootstrap.servers": self.controller,
+            "log.dirs": str(self.data),
+            **SMALL_NODE,
+            **settings,
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+
+    def format(self, *arguments: str) -> None:
+        """Format the log directory as ``kafka-storage`` does; once in the life of a folder."""
+        cluster_id = run_tool("kafka-storage", "random-uuid").output.strip()
+        options = ("--standalone", "--cluster-id", cluster_id, "--config", str(self._properties))
+        done = run_tool("kafka-storage", "format", *options, *arguments)
+        if done.exit_code:
+            raise RuntimeError(f"kafka-storage format failed: {done.output}{done.errors}")
+
+    @property
+    def is_formatted(self) -> bool:
+        return (self.data / "meta.properties").exists()
+
+    def start(self) -> None:
+        """Return when the node answers requests."""
+        command = java_command(
+            "kafka.Kafka",
+            str(self._properties),
+            heap_mebibytes=self._heap_mebibytes,
+            options=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        )
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder
+            )
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while not answers_api_versions(self.bootstrap):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError(f"Kafka did not start:\n{self.log.read_text()[-4000:]}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Stop as an operator would, so that the clean-shutdown marker is written."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        os.kill(process.pid, how)
+        try:
+            process.wait(STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+
+
+@contextmanager
+def kafka_node(
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    format_arguments: tuple[str, ...] = (),
+    heap_mebibytes: int = 400,
+) -> Iterator[KafkaNode]:
+    """Run a node in ``folder``, formatting it if that was not done yet, until the block is left.
+
+    Raises KafkaMissing where there is no Java or no jars.
+    """
+    node = KafkaNode(folder, settings or {}, heap_mebibytes=heap_mebibytes)
+    if not node.is_formatted:
+        node.format(*format_arguments)
+    try:
+        node.start()
+        yield node
+    finally:
+        node.stop()
