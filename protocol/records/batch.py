@@ -288,4 +288,3 @@ def _read_batch(buffer: Buffer, position: int, available: int) -> RecordBatch | 
     if batch.size_bytes < RECORD_BATCH_OVERHEAD:
         raise CorruptRecords(f"a record batch of {batch.size_bytes} bytes has no room for its header")
     return batch if batch.size_bytes <= available else None
-
