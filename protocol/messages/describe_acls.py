@@ -1,0 +1,35 @@
+"""DescribeAcls (29): list access rules."""
+
+from protocol.primitives import INT16, INT32, INT8, STRING, Array
+from protocol.schema import Message, Struct, wire
+
+
+class DescribeAclsRequest(Message, api_key=29, versions="1-3", flexible="2+"):
+    resource_type_filter: int = wire(INT8, "0+", default=0)
+    resource_name_filter: str | None = wire(STRING, "0+", default="", nullable="0+")
+    pattern_type_filter: int = wire(INT8, "1+", default=3)
+    principal_filter: str | None = wire(STRING, "0+", default="", nullable="0+")
+    host_filter: str | None = wire(STRING, "0+", default="", nullable="0+")
+    operation: int = wire(INT8, "0+", default=0)
+    permission_type: int = wire(INT8, "0+", default=0)
+
+
+class AclDescription(Struct):
+    principal: str = wire(STRING, "0+", default="")
+    host: str = wire(STRING, "0+", default="")
+    operation: int = wire(INT8, "0+", default=0)
+    permission_type: int = wire(INT8, "0+", default=0)
+
+
+class DescribeAclsResource(Struct):
+    resource_type: int = wire(INT8, "0+", default=0)
+    resource_name: str = wire(STRING, "0+", default="")
+    pattern_type: int = wire(INT8, "1+", default=3)
+    acls: list[AclDescription] = wire(Array(AclDescription), "0+", factory=list)
+
+
+class DescribeAclsResponse(Message, api_key=29, versions="1-3", flexible="2+"):
+    throttle_time_ms: int = wire(INT32, "0+", default=0)
+    error_code: int = wire(INT16, "0+", default=0)
+    error_message: str | None = wire(STRING, "0+", default="", nullable="0+")
+    resources: list[DescribeAclsResource] = wire(Array(DescribeAclsResource), "0+", factory=list)

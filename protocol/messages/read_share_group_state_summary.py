@@ -1,0 +1,39 @@
+"""ReadShareGroupStateSummary (87): read the start offset of a share partition."""
+
+from protocol.primitives import INT16, INT32, INT64, STRING, UUID, Array
+from protocol.schema import Message, Struct, wire
+from protocol.uuids import ZERO_UUID
+
+
+class PartitionData(Struct):
+    partition: int = wire(INT32, "0+", default=0)
+    leader_epoch: int = wire(INT32, "0+", default=0)
+
+
+class ReadStateSummaryData(Struct):
+    topic_id: bytes = wire(UUID, "0+", default=ZERO_UUID)
+    partitions: list[PartitionData] = wire(Array(PartitionData), "0+", factory=list)
+
+
+class ReadShareGroupStateSummaryRequest(Message, api_key=87, versions="0-1", flexible="0+"):
+    group_id: str = wire(STRING, "0+", default="")
+    topics: list[ReadStateSummaryData] = wire(Array(ReadStateSummaryData), "0+", factory=list)
+
+
+class PartitionResult(Struct):
+    partition: int = wire(INT32, "0+", default=0)
+    error_code: int = wire(INT16, "0+", default=0)
+    error_message: str | None = wire(STRING, "0+", default=None, nullable="0+")
+    state_epoch: int = wire(INT32, "0+", default=0)
+    leader_epoch: int = wire(INT32, "0+", default=0)
+    start_offset: int = wire(INT64, "0+", default=0)
+    delivery_complete_count: int = wire(INT32, "1+", default=-1, ignorable=True)
+
+
+class ReadStateSummaryResult(Struct):
+    topic_id: bytes = wire(UUID, "0+", default=ZERO_UUID)
+    partitions: list[PartitionResult] = wire(Array(PartitionResult), "0+", factory=list)
+
+
+class ReadShareGroupStateSummaryResponse(Message, api_key=87, versions="0-1", flexible="0+"):
+    results: list[ReadStateSummaryResult] = wire(Array(ReadStateSummaryResult), "0+", factory=list)

@@ -1,0 +1,14 @@
+"""UnregisterController (94): remove a controller's registration."""
+
+from protocol.primitives import INT16, INT32, STRING
+from protocol.schema import Message, wire
+
+
+class UnregisterControllerRequest(Message, api_key=94, versions="0", flexible="0+"):
+    controller_id: int = wire(INT32, "0+", default=0)
+
+
+class UnregisterControllerResponse(Message, api_key=94, versions="0", flexible="0+"):
+    throttle_time_ms: int = wire(INT32, "0+", default=0)
+    error_code: int = wire(INT16, "0+", default=0)
+    error_message: str | None = wire(STRING, "0+", default="", nullable="0+")
