@@ -1,0 +1,51 @@
+"""What may grow in the broker, and how far.  Each line says what a peer sees when the limit is reached."""
+
+REQUESTS_IN_FLIGHT_MAX = 100
+"""Produce requests of one connection that may wait for replicas at once: nothing more is read from it until
+the first is answered."""
+
+FRAMES_BEFORE_YIELD = 32
+"""Requests of one connection handled in a row: then its answers leave and every other connection has its
+turn."""
+
+INBOX_BYTES_START = 4 * 1024
+"""The receive buffer of a connection that has not sent much: a thousand idle ones cost four megabytes."""
+
+INBOX_BYTES_MAX = 64 * 1024
+"""The receive buffer of a busy connection, and the size above which a request gets a buffer of its own."""
+
+LARGE_FRAME_BYTES_START = 16 * 1024
+"""What an announced large request is given before its bytes arrive, whatever size it announces."""
+
+TRUSTED_FRAME_BYTES_MAX = 1024 * 1024 + 64 * 1024
+"""How much a connection is given at once for a large request, if it has finished one of that size before.
+Kafka's clients cut requests at 1 MiB; anything longer grows as it arrives."""
+
+RECEIVE_BYTES_MAX = 1024 * 1024
+"""The most one receive takes: then the others have their turn."""
+
+UNFINISHED_REQUEST_BYTES_MAX = 256 * 1024 * 1024
+"""Memory of all large requests together, when ``queued.max.request.bytes`` sets none: then connections
+which need more are not read from, except the first in line, until others finish."""
+
+UNFINISHED_REQUEST_STALL_SECONDS = 10.0
+"""While memory is short, a large request that makes no progress for so long loses its connection."""
+
+SPARE_FRAME_BUFFERS = 4
+"""Buffers of finished large requests that are kept for the next ones."""
+
+READY_BYTES_MAX = 64 * 1024
+"""Answers gathered before they are sent without waiting for more."""
+
+SENDFILE_BYTES_MIN = 64 * 1024
+"""Record ranges below this are read and sent together with what surrounds them: ``sendfile`` would gain
+nothing."""
+
+SENDFILE_BYTES_MAX = 1024 * 1024
+"""The most one ``sendfile`` moves: then the others have their turn."""
+
+DRAIN_SECONDS = 0.5
+"""How long a stopping broker waits for answers that it owes, before it closes the connections."""
+
+ACCEPT_RETRY_SECONDS = 0.1
+"""How long a listener rests when the process has no file descriptor left: clients wait in the backlog."""

@@ -1,0 +1,106 @@
+"""Who asks, and through which door: what a handler knows about a request beside its body."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from broker.services import Services
+
+
+class Address(NamedTuple):
+    """One end of a connection."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Listener(NamedTuple):
+    """The named door through which a connection came in."""
+
+    name: str
+    is_controller: bool = False
+
+
+class RequestHeader(NamedTuple):
+    """What every request begins with."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+
+
+class ConnectionState:
+    """What is known about a connection for as long as it lasts.  Handlers may read and write it.
+
+    ``client_software_name`` and ``client_software_version`` are what ApiVersions v3+ told (KIP-511), or
+    empty.
+    """
+
+    __slots__ = (
+        "client_software_name",
+        "client_software_version",
+        "listener",
+        "local_address",
+        "number",
+        "peer",
+    )
+
+    def __init__(self, number: int, listener: Listener, peer: Address, local_address: Address) -> None:
+        self.number = number
+        self.listener = listener
+        self.peer = peer
+        self.local_address = local_address
+        self.client_software_name = ""
+        self.client_software_version = ""
+
+    def __str__(self) -> str:
+        return f"{self.peer} ({self.listener.name})"
+
+
+class Call:
+    """One request on its way through a handler.
+
+    ``received_ms`` is the wall time at which its last byte was read.
+    """
+
+    __slots__ = ("api_key", "client_id", "connection", "correlation_id", "received_ms", "services", "version")
+
+    def __init__(
+        self,
+        services: "Services",
+        connection: ConnectionState,
+        api_key: int,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        received_ms: int,
+    ) -> None:
+        self.services = services
+        self.connection = connection
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.received_ms = received_ms
+
+    @property
+    def header(self) -> RequestHeader:
+        return RequestHeader(self.api_key, self.version, self.correlation_id, self.client_id)
+
+    @property
+    def peer(self) -> Address:
+        """Where the request came from."""
+        return self.connection.peer
+
+    @property
+    def listener(self) -> Listener:
+        """The door it came through."""
+        return self.connection.listener
+
+    @property
+    def local_address(self) -> Address:
+        """The address by which the peer reached us."""
+        return self.connection.local_address
