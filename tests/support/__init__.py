@@ -1,0 +1,1 @@
+"""What several tests share: clients and helpers that are not tests themselves."""
