@@ -185,14 +185,14 @@ class _ReaderSource(_Source):
             return f"{self.constant('make', field.factory)}()"
         return repr(field.default)
 
-    def value(self, field: Field, type: WireType, target: str, *, flexible: bool) -> None:
+    def value(self, field: Field, kind: WireType, target: str, *, flexible: bool) -> None:
         nullable = self.version in field.nullable
-        if isinstance(type, Fixed):
-            self.fixed(type.code, target)
-        elif isinstance(type, Sized):
-            self.sized(type, target, flexible=flexible, nullable=nullable)
-        elif isinstance(type, Array):
-            self.array(field, type, target, flexible=flexible, nullable=nullable)
+        if isinstance(kind, Fixed):
+            self.fixed(kind.code, target)
+        elif isinstance(kind, Sized):
+            self.sized(kind, target, flexible=flexible, nullable=nullable)
+        elif isinstance(kind, Array):
+            self.array(field, kind, target, flexible=flexible, nullable=nullable)
         elif nullable:
             present = self.fresh("present")
             self.fixed("b", present)
@@ -201,12 +201,12 @@ class _ReaderSource(_Source):
                 self.line(f"{target} = None")
             with self.block("else:"):
                 inner = self.fresh("o")
-                self.struct_body(type, inner)
+                self.struct_body(kind, inner)
                 self.flush()
                 self.line(f"{target} = {inner}")
         else:
             inner = self.fresh("o")
-            self.struct_body(type, inner)
+            self.struct_body(kind, inner)
             self.flush()
             self.line(f"{target} = {inner}")
 
@@ -224,8 +224,8 @@ class _ReaderSource(_Source):
         self.line(f"{name} -= 1")
         return name
 
-    def sized(self, type: Sized, target: str, *, flexible: bool, nullable: bool) -> None:
-        length = self.length(type.length_code, flexible=flexible)
+    def sized(self, kind: Sized, target: str, *, flexible: bool, nullable: bool) -> None:
+        length = self.length(kind.length_code, flexible=flexible)
         end = self.fresh("e")
         with self.block(f"if {length} < 0:"):
             if nullable:
@@ -234,19 +234,19 @@ class _ReaderSource(_Source):
                 self.line(f"raise DecodeError('{target.partition('.')[2] or 'an entry'} may not be null')")
         with self.block("else:"):
             self.line(f"{end} = p + {length}")
-            limit = f" or {length} > STRING_MAX" if type is STRING and flexible else ""
+            limit = f" or {length} > STRING_MAX" if kind is STRING and flexible else ""
             with self.block(f"if {end} > end{limit}:"):
                 self.line(f"refuse({length}, p, end)")
-            if type is STRING:
+            if kind is STRING:
                 self.line(f"{target} = str(buffer[p:{end}], 'utf-8', 'replace')")
-            elif type is RECORDS:
+            elif kind is RECORDS:
                 self.scope["memoryview"] = memoryview
                 self.line(f"{target} = memoryview(buffer)[p:{end}]")
             else:
                 self.line(f"{target} = bytes(buffer[p:{end}])")
             self.line(f"p = {end}")
 
-    def array(self, field: Field, type: Array, target: str, *, flexible: bool, nullable: bool) -> None:
+    def array(self, field: Field, kind: Array, target: str, *, flexible: bool, nullable: bool) -> None:
         count = self.length("i", flexible=flexible)
         with self.block(f"if {count} < 0:"):
             if nullable:
@@ -256,10 +256,10 @@ class _ReaderSource(_Source):
         with self.block("else:"):
             with self.block(f"if {count} > end - p or {count} > COUNT_MAX:"):
                 self.line(f"refuse({count}, p, end)")
-            if isinstance(type.of, Fixed):
-                size = struct.calcsize(type.of.code)
+            if isinstance(kind.of, Fixed):
+                size = struct.calcsize(kind.of.code)
                 repeated = (
-                    f"'>%d{type.of.code}' % {count}" if type.of.code != "16s" else f"'>' + '16s' * {count}"
+                    f"'>%d{kind.of.code}' % {count}" if kind.of.code != "16s" else f"'>' + '16s' * {count}"
                 )
                 with self.block(f"if {count} > (end - p) // {size}:"):
                     self.line(f"refuse({count}, p, end)")
@@ -270,12 +270,12 @@ class _ReaderSource(_Source):
             self.line(f"{entries} = []")
             with self.block(f"for _ in range({count}):"):
                 entry = self.fresh("o")
-                if isinstance(type.of, Sized):
-                    self.sized(type.of, entry, flexible=flexible, nullable=False)
-                elif isinstance(type.of, Array):
+                if isinstance(kind.of, Sized):
+                    self.sized(kind.of, entry, flexible=flexible, nullable=False)
+                elif isinstance(kind.of, Array):
                     raise TypeError("Kafka declares no arrays of arrays")
                 else:
-                    self.struct_body(type.of, entry)
+                    self.struct_body(kind.of, entry)
                     self.flush()
                 self.line(f"{entries}.append({entry})")
             self.line(f"{target} = {entries}")
@@ -391,27 +391,27 @@ class _WriterSource(_Source):
             return f"{value} is not None"
         return f"{value} != {field.default!r}"
 
-    def value(self, field: Field, type: WireType, value: str, *, flexible: bool) -> None:
+    def value(self, field: Field, kind: WireType, value: str, *, flexible: bool) -> None:
         nullable = self.version in field.nullable
-        if isinstance(type, Fixed):
-            self.fixed(type.code, value)
-        elif isinstance(type, Sized):
-            self.sized(type, value, flexible=flexible, nullable=nullable)
-        elif isinstance(type, Array):
-            self.array(type, value, flexible=flexible, nullable=nullable)
+        if isinstance(kind, Fixed):
+            self.fixed(kind.code, value)
+        elif isinstance(kind, Sized):
+            self.sized(kind, value, flexible=flexible, nullable=nullable)
+        elif isinstance(kind, Array):
+            self.array(kind, value, flexible=flexible, nullable=nullable)
         else:
             inner = self.fresh("o")
             self.flush()
             self.line(f"{inner} = {value}")
             if not nullable:
-                self.struct_body(type, inner)
+                self.struct_body(kind, inner)
                 self.flush()
                 return
             with self.block(f"if {inner} is None:"):
                 self.line("out += b'\\xff'")
             with self.block("else:"):
                 self.line("out += b'\\x01'")
-                self.struct_body(type, inner)
+                self.struct_body(kind, inner)
                 self.flush()
 
     def length(self, name: str, classic_code: str, *, flexible: bool) -> None:
@@ -426,29 +426,29 @@ class _WriterSource(_Source):
         null = b"\0" if flexible else b"\xff" * struct.calcsize(classic_code)
         self.line(f"out += {null!r}")
 
-    def sized(self, type: Sized, value: str, *, flexible: bool, nullable: bool) -> None:
-        if type is RECORDS:
+    def sized(self, kind: Sized, value: str, *, flexible: bool, nullable: bool) -> None:
+        if kind is RECORDS:
             self.records(value, flexible=flexible, nullable=nullable)
             return
         content = self.fresh("s")
         size = self.fresh("n")
         if not nullable:
-            self.content(type, content, size, value)
-            self.length(size, type.length_code, flexible=flexible)
+            self.content(kind, content, size, value)
+            self.length(size, kind.length_code, flexible=flexible)
             self.flush()
             self.line(f"out += {content}")
             return
         self.flush()
         with self.block(f"if {value} is None:"):
-            self.null(type.length_code, flexible=flexible)
+            self.null(kind.length_code, flexible=flexible)
         with self.block("else:"):
-            self.content(type, content, size, value)
-            self.length(size, type.length_code, flexible=flexible)
+            self.content(kind, content, size, value)
+            self.length(size, kind.length_code, flexible=flexible)
             self.flush()
             self.line(f"out += {content}")
 
-    def content(self, type: Sized, content: str, size: str, value: str) -> None:
-        if type is STRING:
+    def content(self, kind: Sized, content: str, size: str, value: str) -> None:
+        if kind is STRING:
             self.line(f"{content} = {value}.encode()")
             self.line(f"{size} = len({content})")
             with self.block(f"if {size} > STRING_MAX:"):
@@ -482,7 +482,7 @@ class _WriterSource(_Source):
             self.line(f"parts.append({records})")
             self.line("out = bytearray()")
 
-    def array(self, type: Array, value: str, *, flexible: bool, nullable: bool) -> None:
+    def array(self, kind: Array, value: str, *, flexible: bool, nullable: bool) -> None:
         self.flush()
         entries = self.fresh("entries")
         self.line(f"{entries} = {value}")
@@ -490,27 +490,27 @@ class _WriterSource(_Source):
             with self.block(f"if {entries} is None:"):
                 self.null("i", flexible=flexible)
             with self.block("else:"):
-                self.entries(type, entries, flexible=flexible)
+                self.entries(kind, entries, flexible=flexible)
         else:
-            self.entries(type, entries, flexible=flexible)
+            self.entries(kind, entries, flexible=flexible)
 
-    def entries(self, type: Array, entries: str, *, flexible: bool) -> None:
+    def entries(self, kind: Array, entries: str, *, flexible: bool) -> None:
         count = self.fresh("n")
         self.line(f"{count} = len({entries})")
         self.length(count, "i", flexible=flexible)
         self.flush()
-        if isinstance(type.of, Fixed):
-            repeated = f"'>%d{type.of.code}' % {count}" if type.of.code != "16s" else f"'>' + '16s' * {count}"
+        if isinstance(kind.of, Fixed):
+            repeated = f"'>%d{kind.of.code}' % {count}" if kind.of.code != "16s" else f"'>' + '16s' * {count}"
             self.line(f"out += pack({repeated}, *{entries})")
             return
         entry = self.fresh("o")
         with self.block(f"for {entry} in {entries}:"):
-            if isinstance(type.of, Sized):
-                self.sized(type.of, entry, flexible=flexible, nullable=False)
-            elif isinstance(type.of, Array):
+            if isinstance(kind.of, Sized):
+                self.sized(kind.of, entry, flexible=flexible, nullable=False)
+            elif isinstance(kind.of, Array):
                 raise TypeError("Kafka declares no arrays of arrays")
             else:
-                self.struct_body(type.of, entry)
+                self.struct_body(kind.of, entry)
                 self.flush()
                 if self.lines[-1].strip().startswith("for "):
                     self.line("pass")

@@ -50,7 +50,7 @@ class Field:
 
     def __init__(
         self,
-        type: WireType,
+        kind: WireType,
         versions: range,
         *,
         default: object,
@@ -62,7 +62,7 @@ class Field:
         flexible: range | None,
     ) -> None:
         self.name = ""
-        self.type = type
+        self.type = kind
         self.versions = versions
         self.default = default
         self.factory = factory
@@ -77,7 +77,7 @@ _NEVER: Final = range(0)
 
 
 def wire(
-    type: WireType,
+    kind: WireType,
     versions: str,
     *,
     default: object = None,
@@ -90,7 +90,7 @@ def wire(
 ) -> Any:
     """Declare a field; ``factory`` makes the default of arrays and structs."""
     return Field(
-        type,
+        kind,
         version_range(versions),
         default=default,
         factory=factory,

@@ -1,6 +1,6 @@
 """AlterPartition (56): a partition's leader proposes a new in-sync replica set to the controller."""
 
-from protocol.primitives import INT16, INT32, INT64, INT8, UUID, Array
+from protocol.primitives import INT8, INT16, INT32, INT64, UUID, Array
 from protocol.schema import Message, Struct, wire
 from protocol.uuids import ZERO_UUID
 

@@ -1,6 +1,6 @@
 """AlterUserScramCredentials (51): set or remove SCRAM credentials."""
 
-from protocol.primitives import BYTES, INT16, INT32, INT8, STRING, Array
+from protocol.primitives import BYTES, INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

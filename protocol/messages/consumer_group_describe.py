@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (69): state and members of consumer groups (KIP-848)."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT8, STRING, UUID, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, STRING, UUID, Array
 from protocol.schema import Message, Struct, wire
 from protocol.uuids import ZERO_UUID
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat (68): a member of a consumer group (KIP-848) tells its state and receives its assignment."""
+"""ConsumerGroupHeartbeat (68): members of a KIP-848 group tell their state, and are assigned."""
 
 from protocol.primitives import INT16, INT32, STRING, UUID, Array
 from protocol.schema import Message, Struct, wire

@@ -1,6 +1,6 @@
 """CreateAcls (30): add access rules."""
 
-from protocol.primitives import INT16, INT32, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

@@ -1,6 +1,6 @@
 """DescribeAcls (29): list access rules."""
 
-from protocol.primitives import INT16, INT32, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

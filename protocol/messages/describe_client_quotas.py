@@ -1,6 +1,6 @@
 """DescribeClientQuotas (48): limits on what clients may use."""
 
-from protocol.primitives import BOOL, FLOAT64, INT16, INT32, INT8, STRING, Array
+from protocol.primitives import BOOL, FLOAT64, INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

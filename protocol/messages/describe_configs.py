@@ -1,6 +1,6 @@
 """DescribeConfigs (32): settings of topics, brokers, groups and loggers, and where their values come from."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT8, STRING, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

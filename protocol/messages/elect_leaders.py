@@ -1,6 +1,6 @@
 """ElectLeaders (43): move the leadership of partitions to their preferred, or to any, replica."""
 
-from protocol.primitives import INT16, INT32, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

@@ -1,6 +1,6 @@
 """FindCoordinator (10): which broker looks after a group, a transaction or a share partition."""
 
-from protocol.primitives import INT16, INT32, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

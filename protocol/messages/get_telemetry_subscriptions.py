@@ -1,6 +1,6 @@
 """GetTelemetrySubscriptions (71): a client asks which of its metrics are wanted (KIP-714)."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT8, STRING, UUID, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, STRING, UUID, Array
 from protocol.schema import Message, wire
 from protocol.uuids import ZERO_UUID
 

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (44): change single dynamic settings of a resource."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT8, STRING, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

@@ -1,6 +1,6 @@
 """ListConfigResources (74): the resources that have settings of their own."""
 
-from protocol.primitives import INT16, INT32, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

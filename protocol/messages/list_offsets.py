@@ -1,6 +1,6 @@
 """ListOffsets (2): turn a timestamp or a marker into an offset, per partition."""
 
-from protocol.primitives import INT16, INT32, INT64, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, INT64, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

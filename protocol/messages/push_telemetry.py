@@ -1,6 +1,6 @@
 """PushTelemetry (72): a client delivers its metrics (KIP-714)."""
 
-from protocol.primitives import BOOL, BYTES, INT16, INT32, INT8, UUID
+from protocol.primitives import BOOL, BYTES, INT8, INT16, INT32, UUID
 from protocol.schema import Message, wire
 from protocol.uuids import ZERO_UUID
 

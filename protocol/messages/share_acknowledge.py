@@ -1,6 +1,6 @@
 """ShareAcknowledge (79): acknowledge records acquired by a share group."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT64, INT8, STRING, UUID, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, INT64, STRING, UUID, Array
 from protocol.schema import Message, Struct, wire
 from protocol.uuids import ZERO_UUID
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from protocol.primitives import BOOL, INT16, INT32, INT64, INT8, RECORDS, STRING, UUID, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, INT64, RECORDS, STRING, UUID, Array
 from protocol.schema import Message, Struct, wire
 from protocol.uuids import ZERO_UUID
 

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat (76): a member of a share group tells its state and receives its assignment (KIP-932)."""
+"""ShareGroupHeartbeat (76): members of a share group tell their state, and are assigned (KIP-932)."""
 
 from protocol.primitives import INT16, INT32, STRING, UUID, Array
 from protocol.schema import Message, Struct, wire

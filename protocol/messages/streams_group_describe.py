@@ -1,6 +1,6 @@
 """StreamsGroupDescribe (89): state and members of streams groups."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT64, INT8, STRING, UINT16, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, INT64, STRING, UINT16, Array
 from protocol.schema import Message, Struct, wire
 
 

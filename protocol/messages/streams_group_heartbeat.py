@@ -1,6 +1,6 @@
-"""StreamsGroupHeartbeat (88): a member of a streams group tells its state and receives its tasks (KIP-1071)."""
+"""StreamsGroupHeartbeat (88): members of a streams group tell their state, and get tasks (KIP-1071)."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT64, INT8, STRING, UINT16, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, INT64, STRING, UINT16, Array
 from protocol.schema import Message, Struct, wire
 
 

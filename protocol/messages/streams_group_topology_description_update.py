@@ -1,6 +1,6 @@
-"""StreamsGroupTopologyDescriptionUpdate (93): a member of a streams group describes its topology (KIP-1331)."""
+"""StreamsGroupTopologyDescriptionUpdate (93): a member describes its topology (KIP-1331)."""
 
-from protocol.primitives import INT16, INT32, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

@@ -1,6 +1,6 @@
 """WriteTxnMarkers (27): tell partition leaders how a transaction ended."""
 
-from protocol.primitives import BOOL, INT16, INT32, INT64, INT8, STRING, Array
+from protocol.primitives import BOOL, INT8, INT16, INT32, INT64, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 

@@ -1,6 +1,9 @@
-"""Records of ``__consumer_offsets``: offsets, and groups of every kind.  A class's ``api_key`` is its record type."""
+"""Records of ``__consumer_offsets``: offsets, and groups of every kind.
 
-from protocol.primitives import BYTES, INT16, INT32, INT64, INT8, STRING, UINT16, UUID, Array
+The ``api_key`` of a class is its record type.
+"""
+
+from protocol.primitives import BYTES, INT8, INT16, INT32, INT64, STRING, UINT16, UUID, Array
 from protocol.schema import Message, Struct, wire
 from protocol.uuids import ZERO_UUID
 

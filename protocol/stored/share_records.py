@@ -1,6 +1,6 @@
 """Records of ``__share_group_state``: snapshots of a share partition, and updates between them."""
 
-from protocol.primitives import INT16, INT32, INT64, INT8, STRING, UUID, Array
+from protocol.primitives import INT8, INT16, INT32, INT64, STRING, UUID, Array
 from protocol.schema import Message, Struct, wire
 from protocol.uuids import ZERO_UUID
 

@@ -1,6 +1,6 @@
-"""Files beside a log and records about tiered segments: producer snapshots, aborted transactions, KRaft's quorum state."""
+"""Files beside a log, and records about tiered segments."""
 
-from protocol.primitives import BOOL, BYTES, INT16, INT32, INT64, INT8, STRING, UINT32, UUID, Array
+from protocol.primitives import BOOL, BYTES, INT8, INT16, INT32, INT64, STRING, UINT32, UUID, Array
 from protocol.schema import Message, Struct, wire
 from protocol.uuids import ZERO_UUID
 

@@ -1,6 +1,6 @@
 """Records of ``__transaction_state``: one per transactional id."""
 
-from protocol.primitives import INT16, INT32, INT64, INT8, STRING, Array
+from protocol.primitives import INT8, INT16, INT32, INT64, STRING, Array
 from protocol.schema import Message, Struct, wire
 
 
