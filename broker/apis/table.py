@@ -1,0 +1,100 @@
+"""Which APIs are served, in which versions, where: the only list of them.
+
+ApiVersions answers from this table.  A module is named as text and imported with its API's first
+request, so that the port opens early.  ``protocol.messages`` has a module of the same name.
+"""
+
+from typing import Final, NamedTuple
+
+from protocol.api_keys import ApiKey
+
+
+class Api(NamedTuple):
+    """One API as this broker serves it."""
+
+    key: ApiKey
+    module: str
+    """Name of the module in ``broker.apis`` that answers, and in ``protocol.messages``."""
+    first: int
+    last: int
+    """The versions served, both inclusive."""
+    announced_from: int
+    """First version that ApiVersions names; differs from ``first`` for Produce alone."""
+    unstable_from: int
+    """Versions from here on need ``unstable.api.versions.enable``."""
+    on_broker: bool
+    on_controller: bool
+    may_overlap: bool
+    """Whether a request may start while an earlier one of this API on the connection is unanswered."""
+
+
+def _api(
+    key: ApiKey,
+    first: int,
+    last: int,
+    *,
+    announced_from: int | None = None,
+    unstable_from: int = 32_767,
+    on_broker: bool = True,
+    on_controller: bool = False,
+    may_overlap: bool = False,
+) -> Api:
+    return Api(
+        key=key,
+        module=key.name.lower(),
+        first=first,
+        last=last,
+        announced_from=first if announced_from is None else announced_from,
+        unstable_from=unstable_from,
+        on_broker=on_broker,
+        on_controller=on_controller,
+        may_overlap=may_overlap,
+    )
+
+
+APIS: Final[dict[int, Api]] = {
+    api.key: api
+    for api in (
+        # librdkafka stops compressing when Produce is announced from a later version than 0.
+        _api(ApiKey.PRODUCE, 3, 13, announced_from=0, may_overlap=True),
+        _api(ApiKey.FETCH, 4, 18),
+        _api(ApiKey.LIST_OFFSETS, 1, 11),
+        _api(ApiKey.METADATA, 0, 13),
+        _api(ApiKey.OFFSET_COMMIT, 2, 10),
+        _api(ApiKey.OFFSET_FETCH, 1, 10),
+        _api(ApiKey.FIND_COORDINATOR, 0, 6),
+        _api(ApiKey.JOIN_GROUP, 0, 9),
+        _api(ApiKey.HEARTBEAT, 0, 4),
+        _api(ApiKey.LEAVE_GROUP, 0, 5),
+        _api(ApiKey.SYNC_GROUP, 0, 5),
+        _api(ApiKey.DESCRIBE_GROUPS, 0, 6),
+        _api(ApiKey.LIST_GROUPS, 0, 5),
+        _api(ApiKey.API_VERSIONS, 0, 5, on_controller=True),
+        _api(ApiKey.CREATE_TOPICS, 2, 7),
+        _api(ApiKey.DELETE_TOPICS, 1, 6),
+        _api(ApiKey.DELETE_RECORDS, 0, 2),
+        _api(ApiKey.INIT_PRODUCER_ID, 0, 6, unstable_from=6),
+        _api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
+        _api(ApiKey.DESCRIBE_CONFIGS, 1, 4),
+        _api(ApiKey.ALTER_CONFIGS, 0, 2),
+        _api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5),
+        _api(ApiKey.CREATE_PARTITIONS, 0, 3),
+        _api(ApiKey.DELETE_GROUPS, 0, 3),
+        _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1),
+        _api(ApiKey.OFFSET_DELETE, 0, 0),
+        _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, on_controller=True),
+        _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0),
+        _api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
+        _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
+    )
+}
+"""Every API served, by key, in the order of the keys."""
+
+
+def served(*, on_controller: bool, unstable_versions: bool) -> list[Api]:
+    """What a listener announces, with ``last`` lowered where a version is unstable and not enabled."""
+    return [
+        api if unstable_versions else api._replace(last=min(api.last, api.unstable_from - 1))
+        for api in APIS.values()
+        if (api.on_controller if on_controller else api.on_broker)
+    ]

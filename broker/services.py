@@ -1,0 +1,49 @@
+"""What handlers and services reach each other through: one object per broker."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from broker.clock import BrokerClock
+    from broker.config.broker_config import BrokerConfig
+    from broker.controller.service import ControllerService
+    from broker.groups.service import GroupService
+    from broker.identifiers import Identifiers
+    from broker.logs import Log
+    from broker.metadata.image import MetadataImage
+    from broker.metadata.producer_ids import ProducerIds
+    from broker.partitions.manager import PartitionManager
+
+Result = TypeVar("Result")
+
+
+class Services:
+    """The parts of a running broker.  ``app`` puts them in, bottom up, before the first request.
+
+    Parts know each other only through this object, so that tests can put a simple one in place.
+    """
+
+    clock: "BrokerClock"
+    identifiers: "Identifiers"
+    log: "Log"
+    config: "BrokerConfig"
+    node_id: int
+    cluster_id: str
+    controller: "ControllerService"
+    producer_ids: "ProducerIds"
+    partitions: "PartitionManager"
+    groups: "GroupService"
+
+    @property
+    def image(self) -> "MetadataImage":
+        """The cluster's metadata as last published: everything in it is committed."""
+        return self.controller.image
+
+    async def run_blocking(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Call something that blocks (fsync, cold reads, large decompressions) in a thread.
+
+        Not abandoned on cancellation: a flush that has begun is waited for.
+        """
+        import trio
+
+        return await trio.to_thread.run_sync(function, *arguments)
