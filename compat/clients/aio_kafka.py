@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from compat.clients.library import TIMEOUT_SECONDS, Place, Sample, TakenRecord
@@ -55,15 +55,13 @@ class AioKafka:
 
     def consume(self, address: str, topic: str, count: int) -> list[TakenRecord]:
         async def consume() -> list[TakenRecord]:
-            consumer = AIOKafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
+            # Without a group a subscription is an assignment of all partitions.
+            consumer = AIOKafkaConsumer(
+                topic, bootstrap_servers=address, group_id=None, auto_offset_reset="earliest"
+            )
             await consumer.start()
             taken: list[TakenRecord] = []
             try:
-                await consumer.topics()
-                numbers = consumer.partitions_for_topic(topic) or set()
-                partitions = [TopicPartition(topic, number) for number in numbers]
-                consumer.assign(partitions)
-                await consumer.seek_to_beginning(*partitions)
                 while len(taken) < count:
                     for records in (await consumer.getmany(timeout_ms=500, max_records=5000)).values():
                         taken += [
