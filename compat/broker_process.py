@@ -70,6 +70,21 @@ class BrokerProcess:
 
     def start(self) -> None:
         """Return when the broker says that it is ready."""
+        self.launch()
+        process = self._process
+        assert process is not None
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while not self.ready_file.exists():
+            if process.poll() is not None:
+                raise RuntimeError(f"the broker ended with {process.returncode}:\n{self.log()[-LOG_TAIL:]}")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError(f"the broker did not become ready:\n{self.log()[-LOG_TAIL:]}")
+            time.sleep(0.005)
+        self.address = self.ready_file.read_text().strip()
+
+    def launch(self) -> None:
+        """Start the process and do not wait for it."""
         assert not self.is_running
         self.ready_file.unlink(missing_ok=True)
         with self.log_file.open("ab") as log:
@@ -81,17 +96,6 @@ class BrokerProcess:
                 cwd=ROOT,
                 env=self.environment,
             )
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while not self.ready_file.exists():
-            if self._process.poll() is not None:
-                raise RuntimeError(
-                    f"the broker ended with {self._process.returncode}:\n{self.log()[-LOG_TAIL:]}"
-                )
-            if time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(f"the broker did not become ready:\n{self.log()[-LOG_TAIL:]}")
-            time.sleep(0.005)
-        self.address = self.ready_file.read_text().strip()
 
     def stop(self) -> int:
         """Ask the broker to stop, and give its exit code."""

@@ -1,0 +1,1 @@
+"""Figures taken from outside: what a client sees of a broker, any broker, and what that costs it."""
