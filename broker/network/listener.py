@@ -1,0 +1,222 @@
+"""Accept at the listeners, keep account of who is inside, and close in order."""
+
+import errno
+import itertools
+import math
+import socket
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+from trio.lowlevel import checkpoint, wait_readable
+
+from broker import limits
+from broker.logs import Log
+from broker.network.binding import BoundListener, address_of
+from broker.network.call import Address, ConnectionState, Listener
+from broker.network.connection import Connection, Dispatch, Surroundings
+from broker.network.memory import FrameMemory
+from broker.network.peer import SocketPeer
+from broker.network.sending import RunBlocking
+from broker.network.settings import NetworkSettings
+from broker.network.timers import Timers
+
+_NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Neither descriptor nor memory is left for another socket."""
+
+_SWEEP_SECONDS_MAX: Final = 30.0
+_SWEEP_SECONDS_MIN: Final = 0.05
+_SWEEP_SECONDS_WHEN_SHORT: Final = 1.0
+
+
+@asynccontextmanager
+async def serve_listeners(
+    bound: Sequence[BoundListener],
+    dispatch_for: Callable[[Listener], Dispatch],
+    settings: NetworkSettings,
+    *,
+    log: Log,
+    run_blocking: RunBlocking,
+    poison_frames: bool = False,
+) -> AsyncGenerator["Network"]:
+    """Accept and serve until the block is left, which is a graceful stop.
+
+    First nobody is let in any more, then each connection is closed as soon as it owes nothing, at the
+    latest after ``DRAIN_SECONDS``.  ``poison_frames`` overwrites each request once its handler has
+    returned, so that a handler which keeps a view of it is found out.
+    """
+    network = Network(settings, log=log, run_blocking=run_blocking, poison_frames=poison_frames)
+    try:
+        async with trio.open_nursery() as connections:
+            connections.start_soon(network.timers.run)
+            connections.start_soon(network.watch_quiet)
+            async with trio.open_nursery() as doors:
+                for opened in bound:
+                    doors.start_soon(network.accept, opened, dispatch_for(opened.listener), connections)
+                yield network
+                doors.cancel_scope.cancel()
+            for opened in bound:
+                opened.socket.close()
+            await network.drain()
+            connections.cancel_scope.cancel()
+    finally:
+        for opened in bound:
+            opened.socket.close()
+
+
+class Network:
+    """The connections of a broker, whichever listener they came through."""
+
+    def __init__(
+        self,
+        settings: NetworkSettings,
+        *,
+        log: Log,
+        run_blocking: RunBlocking,
+        poison_frames: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.log = log
+        self.timers = Timers(log)
+        self.memory = FrameMemory(settings.queued_request_bytes_max)
+        self.connections: set[Connection] = set()
+        self._surroundings = Surroundings(
+            frame_bytes_max=settings.request_bytes_max,
+            memory=self.memory,
+            timers=self.timers,
+            log=log,
+            run_blocking=run_blocking,
+            poison_frames=poison_frames,
+        )
+        self._numbers = itertools.count(1)
+        self._per_address: Counter[str] = Counter()
+        self._someone_left = trio.Event()
+        self._was_full = False
+
+    async def accept(self, bound: BoundListener, dispatch: Dispatch, nursery: trio.Nursery) -> None:
+        """Let clients in through one listener until cancelled; ``nursery`` keeps their connections."""
+        door = bound.socket
+        while True:
+            await self._wait_room(bound.listener)
+            try:
+                connected, name = door.accept()
+            except BlockingIOError:
+                await wait_readable(door)
+                continue
+            except OSError as error:
+                if error.errno in _NO_ROOM:
+                    self.log.warn(
+                        f"{bound.listener.name} accepts nobody at the moment: {error.strerror}, "
+                        f"with {len(self.connections)} connections open"
+                    )
+                    await trio.sleep(limits.ACCEPT_RETRY_SECONDS)
+                elif error.errno in (errno.EBADF, errno.ENOTSOCK, errno.EINVAL):
+                    raise
+                else:  # what befell a client between its connecting and now, see accept(2)
+                    await checkpoint()
+                continue
+            connection = self._admit(connected, address_of(name), bound.listener, dispatch)
+            if connection is not None:
+                nursery.start_soon(self._serve, connection)
+            await checkpoint()  # a crowd at the door must not starve those inside
+
+    async def watch_quiet(self) -> None:
+        """Close connections that are idle for too long, and let quiet ones give memory back."""
+        idle_max = self.settings.idle_ms_max / 1000 if self.settings.idle_ms_max >= 0 else math.inf
+        period = min(_SWEEP_SECONDS_MAX, max(_SWEEP_SECONDS_MIN, idle_max / 10))
+        while True:
+            if self.memory.is_short:
+                await trio.sleep(min(period, _SWEEP_SECONDS_WHEN_SHORT))
+            else:
+                with trio.move_on_after(period):
+                    await self.memory.wait_short()
+            self._sweep(trio.current_time(), idle_max)
+
+    async def drain(self) -> None:
+        """Close every connection as soon as it owes nothing; the others are left after a while."""
+        with trio.move_on_after(limits.DRAIN_SECONDS):
+            while self.connections:
+                for connection in self.connections:
+                    if connection.owes_nothing:
+                        connection.close(None)
+                await trio.sleep(0.01)
+        if self.connections:
+            self.log.info(f"{len(self.connections)} connections are closed before they were answered")
+
+    def _admit(
+        self, connected: socket.socket, peer: Address, listener: Listener, dispatch: Dispatch
+    ) -> Connection | None:
+        limit = self.settings.connections_per_address_overrides.get(
+            peer.host, self.settings.connections_per_address_max
+        )
+        if self._per_address[peer.host] >= limit:
+            self.log.warn(f"refused {peer} ({listener.name}): it has the {limit} connections of an address")
+            connected.close()
+            return None
+        try:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            local_address = address_of(connected.getsockname())
+        except OSError:  # it has left already
+            connected.close()
+            return None
+        state = ConnectionState(next(self._numbers), listener, peer, local_address)
+        connection = Connection(SocketPeer(connected), dispatch, state, self._surroundings)
+        connection.quiet_since = trio.current_time()
+        self.connections.add(connection)
+        self._per_address[peer.host] += 1
+        return connection
+
+    async def _serve(self, connection: Connection) -> None:
+        try:
+            await connection.serve()
+        finally:
+            self.connections.discard(connection)
+            host = connection.state.peer.host
+            self._per_address[host] -= 1
+            if not self._per_address[host]:
+                del self._per_address[host]
+            self._someone_left.set()
+            self._someone_left = trio.Event()
+
+    async def _wait_room(self, listener: Listener) -> None:
+        limit = self.settings.connections_max
+        if len(self.connections) >= limit:
+            self.log.warn(f"{listener.name} accepts nobody until one of {limit} connections ends")
+        while len(self.connections) >= limit:
+            await self._someone_left.wait()
+
+    def _sweep(self, now: float, idle_max: float) -> None:
+        memory = self.memory
+        for connection in self.connections:
+            if connection.transfers != connection.quiet_transfers:
+                connection.quiet_transfers = connection.transfers
+                connection.quiet_since = now
+                continue
+            quiet = now - connection.quiet_since
+            if quiet >= idle_max:
+                self._close_idle(connection, quiet)
+            elif (
+                memory.is_short
+                and quiet >= limits.UNFINISHED_REQUEST_STALL_SECONDS
+                and connection.has_large_request
+                and not memory.is_waiting(connection)
+            ):
+                connection.close(
+                    f"memory is short, and for {quiet:.0f} s it has sent nothing of a large request"
+                )
+            elif quiet >= _SWEEP_SECONDS_MAX:
+                connection.shrink()
+
+    def _close_idle(self, connection: Connection, quiet: float) -> None:
+        """Idle clients are ordinary and closed without a line; those which leave something half done are
+        not."""
+        if connection.is_sending:
+            connection.close(f"it has taken nothing of its answers for {quiet:.0f} s")
+        elif connection.has_unfinished_request:
+            connection.close(f"it has sent no more of an unfinished request for {quiet:.0f} s")
+        else:
+            self.log.debug(f"{connection.state} is closed after {quiet:.0f} s without a request")
+            connection.close(None)

@@ -1,0 +1,97 @@
+"""The memory of large requests, for all connections together."""
+
+from collections import deque
+from collections.abc import Hashable
+
+import trio
+
+from broker import limits
+
+
+class FrameMemory:
+    """Lends buffers for requests that do not fit a connection's inbox, ``limit`` bytes altogether.
+
+    A request borrows more as its bytes arrive.  When memory is short its connection waits, unread.
+    If everybody waited for everybody nobody would ever finish; so one request at a time, the first
+    that met the shortage, may exceed the limit until it is complete.
+
+    A few buffers of finished requests are kept: reusing one is cheaper than clearing a new one.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+        """Bytes lent out."""
+        self._exempt: Hashable | None = None
+        self._line: deque[tuple[Hashable, int, trio.Event]] = deque()
+        self._spare: list[bytearray] = []
+        self._shortage = trio.Event()
+
+    async def borrow(self, owner: Hashable, size: int) -> bytearray:
+        """A buffer of ``size`` bytes or a little more, with anything in it."""
+        if not self._admit(owner, size, queued=False):
+            admitted = trio.Event()
+            entry = (owner, size, admitted)
+            self._line.append(entry)
+            self._shortage.set()
+            try:
+                await admitted.wait()
+            except trio.Cancelled:
+                self._line.remove(entry)
+                self._serve_line()
+                raise
+        buffer = self._take_spare(size)
+        self.held += len(buffer) - size
+        return buffer
+
+    def give_back(self, owner: Hashable, buffer: bytearray, *, finished: bool = True) -> None:
+        """The end of a loan.  Not ``finished``: the same request has moved to a larger buffer."""
+        self.held -= len(buffer)
+        if len(buffer) <= limits.TRUSTED_FRAME_BYTES_MAX:
+            self._spare.append(buffer)
+            if len(self._spare) > limits.SPARE_FRAME_BUFFERS:
+                self._spare.remove(min(self._spare, key=len))
+        if finished and self._exempt == owner:
+            self._exempt = None
+        self._serve_line()
+
+    async def wait_short(self) -> None:
+        """Wait until some request waits for memory."""
+        await self._shortage.wait()
+
+    @property
+    def is_short(self) -> bool:
+        return bool(self._line)
+
+    def is_waiting(self, owner: Hashable) -> bool:
+        """Whether ``owner`` stands still because memory is short, rather than by its own doing."""
+        return any(waiting == owner for waiting, _, _ in self._line)
+
+    def _admit(self, owner: Hashable, size: int, *, queued: bool) -> bool:
+        """Count ``size`` as lent if that is possible now; nobody overtakes the line but the exempt one."""
+        if self._exempt != owner:
+            if self._line and not queued:
+                return False
+            if self.held + size > self.limit:
+                if self._exempt is not None:
+                    return False
+                self._exempt = owner
+        self.held += size
+        return True
+
+    def _serve_line(self) -> None:
+        while self._line:
+            owner, size, admitted = self._line[0]
+            if not self._admit(owner, size, queued=True):
+                return
+            self._line.popleft()
+            admitted.set()
+        if self._shortage.is_set():
+            self._shortage = trio.Event()
+
+    def _take_spare(self, size: int) -> bytearray:
+        for index, buffer in enumerate(self._spare):
+            if size <= len(buffer) <= 2 * size:
+                del self._spare[index]
+                return buffer
+        return bytearray(size)
