@@ -43,7 +43,7 @@ NO_PARTITION_LEADER_EPOCH = -1
 
 _SEQUENCES = 1 << 31
 
-_HEADER = Struct(">qiibIhiqqqhii")
+_HEADER = Struct(">qiibIHiqqqhii")
 _SIZE = Struct(">qi")
 _PLACE = Struct(">qii")
 _INT64 = Struct(">q")
@@ -246,7 +246,7 @@ class RecordBatch:
             return
         self.attributes = attributes
         self.max_timestamp = max_timestamp
-        _UINT16.pack_into(self.buffer, self.position + ATTRIBUTES_POSITION, attributes & 0xFFFF)
+        _UINT16.pack_into(self.buffer, self.position + ATTRIBUTES_POSITION, attributes)
         _INT64.pack_into(self.buffer, self.position + MAX_TIMESTAMP_POSITION, max_timestamp)
         self.update_crc()
 

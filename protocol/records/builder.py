@@ -29,7 +29,7 @@ NewRecord = tuple[int, bytes | None, bytes | None, Sequence[Header]]
 """Timestamp in ms, key, value and headers of a record whose offset is its place in the batch."""
 
 _BEFORE_CRC = Struct(">qiib")
-_FROM_CRC = Struct(">Ihiqqqhii")
+_FROM_CRC = Struct(">IHiqqqhii")
 _CRC = Struct(">I")
 
 

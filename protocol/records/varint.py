@@ -6,7 +6,7 @@ Reading past the end raises IndexError; whoever reads records turns that into ``
 from protocol.records.errors import CorruptRecords
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """A zigzag int32 and the position behind it."""
     byte = data[position]
     position += 1
@@ -23,7 +23,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     raise CorruptRecords("a varint is longer than 5 bytes")
 
 
-def read_varlong(data: bytes, position: int) -> tuple[int, int]:
+def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """A zigzag int64 and the position behind it."""
     raw = shift = 0
     while True:
