@@ -1,0 +1,264 @@
+"""Brokers and controllers come, change and go: their registrations, and what follows for partitions."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from broker.controller.decision import Decision, VersionedRecord
+from broker.controller.elections import (
+    TopicRules,
+    broker_changes,
+    partitions_with,
+    partitions_without_leader,
+)
+from broker.metadata.features import (
+    PARTITION_RECORD_VERSION,
+    register_broker_version,
+    writes_cordoned_directories,
+)
+from broker.metadata.image import BrokerImage, Endpoint, MetadataImage
+from broker.metadata.replay import apply
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.stored.metadata_records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ControllerEndpoint,
+    ControllerFeature,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+)
+from protocol.uuids import is_reserved, uuid_to_text
+
+NO_EPOCH = -1
+
+FENCE = 1
+UNFENCE = -1
+"""In a BrokerRegistrationChangeRecord; 0 leaves the broker as it is."""
+
+
+class Registration(NamedTuple):
+    """How a broker introduces itself.
+
+    ``previous_epoch`` is the epoch that its log directories remember from a clean stop, else -1: another
+    one than the cluster knows means that unflushed records may be gone.
+    """
+
+    broker_id: int
+    cluster_id: str
+    incarnation_id: bytes
+    endpoints: Sequence[Endpoint]
+    features: Mapping[str, tuple[int, int]]
+    rack: str | None
+    directories: Sequence[bytes]
+    previous_epoch: int = NO_EPOCH
+
+
+def register_broker(
+    image: MetadataImage, registration: Registration, topic_rules: TopicRules
+) -> Decision[int]:
+    """Make ``registration`` the broker's present one, fenced; the reply is its broker epoch.
+
+    A new incarnation first leaves all partitions that the one before it was in.  Whether that one may
+    still be alive is the caller's to know.  Raises what BrokerRegistration answers.
+    """
+    _check(image, registration)
+    broker_id = registration.broker_id
+    known = image.brokers.get(broker_id)
+    records: list[VersionedRecord] = []
+    if known is not None and known.incarnation_id == registration.incarnation_id:
+        epoch, fenced, in_shutdown = known.epoch, known.fenced, known.in_controlled_shutdown
+    else:
+        epoch, fenced, in_shutdown = image.offset + 1, True, False
+        if known is not None:
+            records += _leave(image, known, registration.previous_epoch, topic_rules)
+    record = RegisterBrokerRecord(
+        broker_id=broker_id,
+        incarnation_id=registration.incarnation_id,
+        broker_epoch=epoch,
+        end_points=[
+            BrokerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
+            for name, host, port, protocol in registration.endpoints
+        ],
+        features=[
+            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in registration.features.items()
+        ],
+        rack=registration.rack,
+        fenced=fenced,
+        in_controlled_shutdown=in_shutdown,
+        log_dirs=list(registration.directories),
+    )
+    records.append((record, register_broker_version(image.metadata_version)))
+    return Decision(records, epoch)
+
+
+def restart_broker(
+    image: MetadataImage, registration: Registration, topic_rules: TopicRules
+) -> Decision[int]:
+    """Register and unfence a broker whose last incarnation is known to be dead; the reply is its epoch.
+
+    That is the controller's own broker at its start.  Partitions of which it has the only replica need
+    no election: after a clean stop they are as they were, otherwise a new leader epoch begins, since the
+    same offsets may get other records.  All others change as in ``register_broker``.
+    """
+    _check(image, registration)
+    broker_id = registration.broker_id
+    known = image.brokers.get(broker_id)
+    records: list[VersionedRecord] = []
+    settled: set[tuple[bytes, int]] = set()
+    if known is not None:
+        is_clean = registration.previous_epoch == known.epoch
+        for topic in image.topics.values():
+            for index, partition in enumerate(topic.partitions):
+                if partition.replicas == (broker_id,) and partition.leader == broker_id:
+                    settled.add((topic.id, index))
+                    if not is_clean:
+                        again = PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=broker_id)
+                        records.append((again, PARTITION_RECORD_VERSION))
+        others = [
+            (topic, index)
+            for topic, index in partitions_with(image, broker_id)
+            if (topic.id, index) not in settled
+        ]
+        gone = {"leaving": broker_id} if is_clean else {"unclean": broker_id}
+        records += broker_changes(image, others, topic_rules, **gone)
+    fresh = image if known is None else _without(image, broker_id)
+    registered = register_broker(fresh, registration, topic_rules)
+    records += registered.records
+    after = _after(image, records)
+    records += unfence_broker(after, broker_id, registered.reply, topic_rules).records
+    if writes_cordoned_directories(image.metadata_version):
+        none_cordoned = BrokerRegistrationChangeRecord(
+            broker_id=broker_id, broker_epoch=registered.reply, cordoned_log_dirs=[]
+        )
+        records.append((none_cordoned, 3))
+    return Decision(records, registered.reply)
+
+
+def unfence_broker(
+    image: MetadataImage, broker_id: int, broker_epoch: int, topic_rules: TopicRules
+) -> Decision[None]:
+    """Let a caught-up broker serve, and lead what nobody leads."""
+    _registered(image, broker_id, broker_epoch)
+    change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=UNFENCE)
+    waiting = partitions_without_leader(image)
+    elections = broker_changes(image, waiting, topic_rules, arriving=broker_id)
+    return Decision([(change, 0), *elections], None)
+
+
+def fence_broker(
+    image: MetadataImage, broker_id: int, broker_epoch: int, topic_rules: TopicRules
+) -> Decision[None]:
+    """Take a broker that is not heard of any more out of every in-sync set."""
+    _registered(image, broker_id, broker_epoch)
+    changes = broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
+    change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=FENCE)
+    return Decision([*changes, (change, 0)], None)
+
+
+def stop_only_broker(image: MetadataImage, broker_id: int, broker_epoch: int) -> Decision[None]:
+    """The controller's own broker stops, and the cluster with it.
+
+    It is fenced, so that whoever opens the directory next need not wait for its session to end.  Its
+    partitions are left as they are: nobody could take them over before the next start, which finds out
+    whether this stop was clean.
+    """
+    _registered(image, broker_id, broker_epoch)
+    change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=FENCE)
+    return Decision([(change, 0)], None)
+
+
+def register_controller(
+    image: MetadataImage,
+    controller_id: int,
+    incarnation_id: bytes,
+    endpoints: Sequence[Endpoint],
+    features: Mapping[str, tuple[int, int]],
+) -> Decision[None]:
+    """Note an incarnation of a controller, where it listens and what it supports (KIP-919)."""
+    record = RegisterControllerRecord(
+        controller_id=controller_id,
+        incarnation_id=incarnation_id,
+        end_points=[
+            ControllerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
+            for name, host, port, protocol in endpoints
+        ],
+        features=[
+            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in features.items()
+        ],
+    )
+    return Decision([(record, 0)], None)
+
+
+def _check(image: MetadataImage, registration: Registration) -> None:
+    if registration.cluster_id != image.cluster_id:
+        raise KafkaError(
+            ErrorCode.INCONSISTENT_CLUSTER_ID,
+            f"Expected cluster ID {image.cluster_id}, but got cluster ID {registration.cluster_id}",
+        )
+    directories = registration.directories
+    if not directories:
+        raise _invalid("No directories specified in request")
+    if any(is_reserved(directory) for directory in directories):
+        raise _invalid("Reserved directory ID in request")
+    if len(set(directories)) != len(directories):
+        raise _invalid("Duplicate directory ID in request")
+    for other in image.brokers.values():
+        shared = set(directories) & set(other.directories) if other.id != registration.broker_id else None
+        if shared:
+            raise _invalid(
+                f"Broker {other.id} is already registered with directory {uuid_to_text(min(shared))}"
+            )
+    for feature, level in image.features.items():
+        low, high = registration.features.get(feature, (0, 0))
+        if level and not low <= level <= high:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"Unable to register because the broker does not support finalized version {level} of "
+                f"{feature}. The broker wants a version between {low} and {high}, inclusive.",
+            )
+
+
+def _leave(
+    image: MetadataImage, known: BrokerImage, previous_epoch: int, topic_rules: TopicRules
+) -> Sequence[VersionedRecord]:
+    """What the end of an incarnation changes, cleanly stopped or not."""
+    partitions = list(partitions_with(image, known.id))
+    if previous_epoch == known.epoch or not image.eligible_leader_replicas_enabled:
+        return list(broker_changes(image, partitions, topic_rules, leaving=known.id))
+    return list(broker_changes(image, partitions, topic_rules, unclean=known.id))
+
+
+def _registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerImage:
+    known = image.brokers.get(broker_id)
+    if known is None:
+        raise KafkaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered"
+        )
+    if known.epoch != broker_epoch:
+        raise KafkaError(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"Expected broker epoch {known.epoch}, but got broker epoch {broker_epoch}",
+        )
+    return known
+
+
+def _after(image: MetadataImage, records: Sequence[VersionedRecord]) -> MetadataImage:
+    """The image that ``records`` would make."""
+    messages = [record for record, _ in records]
+    after, _ = apply(image, messages, offset=image.offset + len(messages), epoch=image.epoch)
+    return after
+
+
+def _without(image: MetadataImage, broker_id: int) -> MetadataImage:
+    """The image as if this broker had never registered."""
+    parts = image.parts()
+    parts["brokers"] = {known.id: known for known in image.brokers.values() if known.id != broker_id}
+    return MetadataImage(**parts)
+
+
+def _invalid(text: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REGISTRATION, text)

@@ -1,0 +1,30 @@
+"""What a controller's command comes to: records to append, and what to answer once they are committed.
+
+Commands are plain functions that read the latest image and change nothing.  What their records mean
+is decided by ``broker.metadata.replay`` alone.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from broker.metadata.image import MetadataImage
+from protocol.schema import Message
+
+Reply = TypeVar("Reply")
+
+VersionedRecord = tuple[Message, int]
+"""A record of the metadata log and the version in which it is written."""
+
+RECORDS_MAX: Final = 10_000
+"""Records of one user's command; beyond it Kafka refuses the whole request with POLICY_VIOLATION."""
+
+
+class Decision(NamedTuple, Generic[Reply]):
+    """``records`` become one batch: all of them are applied, or none."""
+
+    records: Sequence[VersionedRecord]
+    reply: Reply
+
+
+Command = Callable[[MetadataImage], Decision[Reply]]
+"""Raises ``KafkaError`` when it refuses as a whole."""

@@ -1,0 +1,135 @@
+"""Which brokers hold a new partition: spread over racks, and over the brokers of each rack.
+
+Every partition's replicas go to different racks where there are enough of them, neighbouring
+partitions start at neighbouring racks and brokers, and a fenced broker never comes first, since the
+first replica is the one that should lead.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+
+
+class UsableBroker(NamedTuple):
+    """A broker that may take new replicas."""
+
+    id: int
+    rack: str | None = None
+    fenced: bool = False
+
+
+def place(
+    brokers: Iterable[UsableBroker], *, partition_count: int, replication_factor: int, chance: random.Random
+) -> list[tuple[int, ...]]:
+    """Replicas for each of ``partition_count`` partitions, the preferred leader first.
+
+    Raises INVALID_REPLICATION_FACTOR when there are too few brokers, or none of them is unfenced.
+    """
+    usable = sorted(brokers)
+    unfenced_count = sum(not broker.fenced for broker in usable)
+    if replication_factor <= 0:
+        raise _refused(
+            f"Invalid replication factor {replication_factor}: the replication factor must be positive."
+        )
+    if unfenced_count == 0:
+        raise _refused("All brokers are currently fenced.")
+    if replication_factor > len(usable):
+        raise _refused(
+            f"The target replication factor of {replication_factor} cannot be reached because only "
+            f"{len(usable)} broker(s) are registered or some brokers have all their log directories cordoned."
+        )
+    racks = _racks(usable, chance)
+    first_rack = chance.randrange(len(racks))
+    placed = []
+    for turn in range(partition_count):
+        # Once every broker has led, start over in another order, so that not the same brokers
+        # meet in the same partitions again and again.
+        if unfenced_count > 1 and turn and turn % unfenced_count == 0:
+            chance.shuffle(racks)
+            for rack in racks:
+                rack.shuffle(chance)
+        for rack in racks:
+            rack.begin_partition()
+        placed.append(_place_one(racks, first_rack + turn, replication_factor))
+    return placed
+
+
+class _Rack:
+    """Brokers that share their fate; hands them out in turn, unfenced ones first."""
+
+    def __init__(self, brokers: Sequence[UsableBroker], chance: random.Random) -> None:
+        self._unfenced = _Circle([broker.id for broker in brokers if not broker.fenced], chance)
+        self._fenced = _Circle([broker.id for broker in brokers if broker.fenced], chance)
+
+    def begin_partition(self) -> None:
+        self._unfenced.begin_partition()
+        self._fenced.begin_partition()
+
+    def shuffle(self, chance: random.Random) -> None:
+        chance.shuffle(self._unfenced.ids)
+        chance.shuffle(self._fenced.ids)
+
+    def next_unfenced(self) -> int | None:
+        return self._unfenced.next()
+
+    def next(self) -> int | None:
+        found = self._unfenced.next()
+        return self._fenced.next() if found is None else found
+
+
+class _Circle:
+    """Broker ids around a circle; each partition that takes any starts one step further on."""
+
+    def __init__(self, ids: list[int], chance: random.Random) -> None:
+        self.ids = ids
+        self._start = chance.randrange(len(ids)) if ids else 0
+        self._taken = 0
+
+    def begin_partition(self) -> None:
+        if self._taken:
+            self._start += 1
+            self._taken = 0
+
+    def next(self) -> int | None:
+        if self._taken >= len(self.ids):
+            return None
+        found = self.ids[(self._start + self._taken) % len(self.ids)]
+        self._taken += 1
+        return found
+
+
+def _racks(brokers: Sequence[UsableBroker], chance: random.Random) -> list[_Rack]:
+    by_name: dict[str, list[UsableBroker]] = {}
+    for broker in brokers:
+        by_name.setdefault(broker.rack or "", []).append(broker)
+    return [_Rack(by_name[name], chance) for name in sorted(by_name)]
+
+
+def _place_one(racks: Sequence[_Rack], first: int, replication_factor: int) -> tuple[int, ...]:
+    count = len(racks)
+    replicas: list[int] = []
+    leading = first
+    while not replicas:
+        leader = racks[leading % count].next_unfenced()
+        if leader is not None:
+            replicas.append(leader)
+        else:
+            leading += 1
+    # The other replicas go round the racks from where the partition started; the leader's rack,
+    # which may lie further on, has had its turn.
+    passed = (leading - first) % count
+    turn = 0
+    while len(replicas) < replication_factor:
+        if turn != passed:
+            found = racks[(first + turn) % count].next()
+            if found is not None:
+                replicas.append(found)
+        turn += 1
+    return tuple(replicas)
+
+
+def _refused(text: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, text)
