@@ -10,7 +10,8 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from protocol.records.compression import RECORDS_SIZE_MAX, Compression, decompress
+from protocol.limits import RECORDS_SIZE_MAX
+from protocol.records.compression import Compression, decompress
 from protocol.records.errors import CorruptRecords, UnsupportedMagic
 from protocol.records.record import Record, read_records
 
@@ -34,6 +35,7 @@ TIMESTAMP_TYPE_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
+KNOWN_BITS = 0x7F
 
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1
@@ -44,7 +46,6 @@ NO_PARTITION_LEADER_EPOCH = -1
 _SEQUENCES = 1 << 31
 
 _HEADER = Struct(">qiibIHiqqqhii")
-_SIZE = Struct(">qi")
 _PLACE = Struct(">qii")
 _INT64 = Struct(">q")
 _INT32 = Struct(">i")
@@ -149,12 +150,17 @@ class RecordBatch:
         return (self.base_sequence + self.last_offset_delta) % _SEQUENCES
 
     @property
+    def codec_number(self) -> int:
+        """What the attributes say of the codec; 5 to 7 name none."""
+        return self.attributes & COMPRESSION_MASK
+
+    @property
     def compression(self) -> Compression:
-        """The codec.  Raises CorruptRecords for the numbers 5 to 7, which name none."""
+        """The codec.  Raises CorruptRecords if there is none of that number."""
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
         except ValueError:
-            raise CorruptRecords(f"unknown compression type {self.attributes & COMPRESSION_MASK}") from None
+            raise CorruptRecords(f"unknown compression type {self.codec_number}") from None
 
     @property
     def timestamp_type(self) -> TimestampType:
@@ -196,7 +202,8 @@ class RecordBatch:
 
         Raises CorruptRecords if that fails or would give more than ``limit`` bytes.
         """
-        section = self.data[RECORD_BATCH_OVERHEAD:]
+        start = self.position + RECORD_BATCH_OVERHEAD
+        section = memoryview(self.buffer)[start : self.position + self.size_bytes]
         compression = self.compression
         if compression is Compression.NONE:
             return section
@@ -239,11 +246,11 @@ class RecordBatch:
 
         Under LOG_APPEND_TIME ``max_timestamp`` is what readers take for every record.
         """
-        attributes = self.attributes & ~TIMESTAMP_TYPE_BIT
-        if timestamp_type is TimestampType.LOG_APPEND_TIME:
-            attributes |= TIMESTAMP_TYPE_BIT
-        if attributes == self.attributes and max_timestamp == self.max_timestamp:
+        timestamp_bit = TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0
+        if self.attributes & TIMESTAMP_TYPE_BIT == timestamp_bit and self.max_timestamp == max_timestamp:
             return
+        # Bits without a meaning do not survive a change; Kafka writes the attributes anew as well.
+        attributes = self.attributes & KNOWN_BITS & ~TIMESTAMP_TYPE_BIT | timestamp_bit
         self.attributes = attributes
         self.max_timestamp = max_timestamp
         _UINT16.pack_into(self.buffer, self.position + ATTRIBUTES_POSITION, attributes)

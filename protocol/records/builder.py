@@ -65,7 +65,8 @@ def build_batch(
             max_timestamp = timestamp
         append_record(section, record_count, timestamp - base_timestamp, key, value, headers)
         record_count += 1
-    assert base_timestamp is not None and max_timestamp is not None, "a batch has at least one record"
+    assert base_timestamp is not None, "a batch has at least one record"
+    assert max_timestamp is not None
     if timestamp_type is TimestampType.LOG_APPEND_TIME and append_timestamp is not None:
         max_timestamp = append_timestamp
     return assemble_batch(

@@ -1,16 +1,21 @@
 """Control records: what brokers write into logs for each other, and clients skip.
 
 End-of-transaction markers stand in user partitions; the other types belong to the metadata log and
-its snapshots (KIP-595, KIP-630, KIP-853).
+its snapshots (KIP-595, KIP-630, KIP-853).  Their values are messages of ``protocol.stored``, which is
+imported only by whoever handles such records.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.records.builder import build_batch
 from protocol.records.errors import CorruptRecords
 from protocol.records.record import Record
+
+if TYPE_CHECKING:
+    from protocol.schema import Message
 
 
 class ControlType(IntEnum):
@@ -37,9 +42,9 @@ _KEY = Struct(">hh")
 _MARKER = Struct(">hi")
 
 
-def control_key(type: ControlType) -> bytes:
+def control_key(control_type: ControlType) -> bytes:
     """The key of a control record: version 0 and the type."""
-    return _KEY.pack(0, type)
+    return _KEY.pack(0, control_type)
 
 
 def read_control_type(record: Record) -> ControlType | None:
@@ -57,15 +62,15 @@ def read_control_type(record: Record) -> ControlType | None:
 
 def read_end_transaction_marker(record: Record) -> EndTransactionMarker | None:
     """The marker in a record from a control batch, or None if the record is of another type."""
-    type = read_control_type(record)
-    if type is not ControlType.COMMIT and type is not ControlType.ABORT:
+    control_type = read_control_type(record)
+    if control_type is not ControlType.COMMIT and control_type is not ControlType.ABORT:
         return None
     if record.value is None or len(record.value) < _MARKER.size:
         raise CorruptRecords(f"an end-of-transaction marker is {record.value!r}")
     version, coordinator_epoch = _MARKER.unpack_from(record.value)
     if version < 0:
         raise CorruptRecords(f"an end-of-transaction marker has version {version}")
-    return EndTransactionMarker(type is ControlType.COMMIT, coordinator_epoch)
+    return EndTransactionMarker(control_type is ControlType.COMMIT, coordinator_epoch)
 
 
 def build_end_transaction_marker(
@@ -78,10 +83,10 @@ def build_end_transaction_marker(
     partition_leader_epoch: int = -1,
 ) -> bytearray:
     """The control batch that ends ``producer_id``'s transaction in one partition."""
-    type = ControlType.COMMIT if marker.is_commit else ControlType.ABORT
+    control_type = ControlType.COMMIT if marker.is_commit else ControlType.ABORT
     value = _MARKER.pack(0, marker.coordinator_epoch)
     return build_batch(
-        [(timestamp, control_key(type), value, ())],
+        [(timestamp, control_key(control_type), value, ())],
         base_offset=base_offset,
         partition_leader_epoch=partition_leader_epoch,
         producer_id=producer_id,
@@ -89,3 +94,51 @@ def build_end_transaction_marker(
         is_transactional=True,
         is_control=True,
     )
+
+
+def build_control_batch(
+    messages: Iterable["Message"],
+    *,
+    timestamp: int,
+    base_offset: int = 0,
+    partition_leader_epoch: int = -1,
+) -> bytearray:
+    """One control batch with a record for each of the metadata log's ``messages``, at least one.
+
+    Their type decides the records' keys: LeaderChangeMessage, SnapshotHeaderRecord,
+    SnapshotFooterRecord, KRaftVersionRecord, VotersRecord.
+    """
+    types = {message: control_type for control_type, message in _message_classes().items()}
+    return build_batch(
+        [(timestamp, control_key(types[type(message)]), message.encode(0), ()) for message in messages],
+        base_offset=base_offset,
+        partition_leader_epoch=partition_leader_epoch,
+        is_control=True,
+    )
+
+
+def read_control_message(record: Record) -> "Message | None":
+    """The message in a control record of the metadata log; None for markers and unknown types.
+
+    Raises DecodeError.
+    """
+    control_type = read_control_type(record)
+    message_class = _message_classes().get(control_type) if control_type is not None else None
+    if message_class is None:
+        return None
+    if record.value is None:
+        raise CorruptRecords("a control record of the metadata log has no value")
+    # Version 0 whatever the value's first field says: newer ones add only what may be skipped.
+    return message_class.decode(record.value, 0)
+
+
+def _message_classes() -> dict[ControlType, type["Message"]]:
+    from protocol.stored import control_records
+
+    return {
+        ControlType.LEADER_CHANGE: control_records.LeaderChangeMessage,
+        ControlType.SNAPSHOT_HEADER: control_records.SnapshotHeaderRecord,
+        ControlType.SNAPSHOT_FOOTER: control_records.SnapshotFooterRecord,
+        ControlType.KRAFT_VERSION: control_records.KRaftVersionRecord,
+        ControlType.KRAFT_VOTERS: control_records.VotersRecord,
+    }
