@@ -2,7 +2,7 @@
 
 import timeit
 
-from benchmarks.raw_client import one_record_batch
+from compat.raw_client import one_record_batch
 from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from benchmarks.figures import percentile
 from benchmarks.librdkafka import new_topic
-from benchmarks.raw_client import RawClient, produce_error, produce_request
+from compat.raw_client import RawClient, produce_error, produce_request
 
 BUSY_CLIENTS = 2
 

@@ -6,10 +6,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.raw_client import RawClient, first_acknowledged
 from compat.broker_process import BrokerProcess
 from compat.free_ports import free_ports
 from compat.processes import resident_bytes
+from compat.raw_client import RawClient, first_acknowledged
 
 IDLE_CONNECTIONS = 1000
 MEBIBYTE = 1024 * 1024
