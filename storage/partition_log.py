@@ -1,14 +1,26 @@
 """One partition's log: records appended at its end, read by offset, kept in segments on disk."""
 
-from collections.abc import Callable, Iterable
+import os
+from bisect import bisect_right
+from threading import Lock
 from typing import NamedTuple
 
-from protocol.records.batch import RecordBatch
+from protocol.records.batch import RecordBatch, read_batches
+from protocol.records.control import EndTransactionMarker
+from storage import paths
+from storage.checkpoints import format_epochs
 from storage.config import LogConfig
+from storage.errors import BatchTooLarge, DiskFailure, OffsetNotNext, OffsetOutOfRange
 from storage.file_range import FileRange
-
-Report = Callable[[str], None]
-"""Takes one line for the operator: what was found damaged, cut or rebuilt, naming file and position."""
+from storage.filesystem import Buffer, File
+from storage.leader_epochs import LeaderEpochs
+from storage.log_services import LogServices
+from storage.producer_replay import load_producers, read_marker
+from storage.producer_snapshot import ProducerSnapshots
+from storage.producer_state import ProducerState
+from storage.segment import FoundRecord, Segment
+from storage.segments import create_segment
+from storage.stored_batches import read_batch_size
 
 
 class Appended(NamedTuple):
@@ -23,15 +35,6 @@ class Appended(NamedTuple):
     """Nothing was written: these are the offsets from when the batch came first."""
 
 
-class FoundRecord(NamedTuple):
-    """The answer to a search by time."""
-
-    offset: int
-    timestamp: int
-    leader_epoch: int
-    """Of the batch that holds the record; -1 if it has none."""
-
-
 class SegmentInfo(NamedTuple):
     base_offset: int
     size_bytes: int
@@ -40,32 +43,88 @@ class SegmentInfo(NamedTuple):
     """-1 if no record has a timestamp."""
 
 
+class ActiveProducer(NamedTuple):
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start: int
+    """Offset of its open transaction's first record; -1 if none is open."""
+
+
 class PartitionLog:
     """Offsets, in order: log_start <= last_stable <= high_watermark <= log_end.
 
     Everything here is called from one thread, the event loop's.  Only ``FlushJob.run`` and what
     ``FileRange`` does may run elsewhere, at the same time.
+
+    Where OSError can occur, DiskFailure is raised.
     """
 
-    topic: str
-    partition: int
-    topic_id: bytes
-    directory: str
-    config: LogConfig
-    """May be replaced at any time; the next append goes by it."""
+    def __init__(
+        self,
+        services: LogServices,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        *,
+        segments: list[Segment],
+        leader_epochs: LeaderEpochs,
+        producers: ProducerState,
+        snapshots: ProducerSnapshots,
+        log_start: int,
+        log_end: int,
+        recovery_point: int,
+        high_watermark: int,
+        is_new: bool = False,
+    ) -> None:
+        """For ``loading`` and ``LogDirectory``: the parts must agree with what is on disk."""
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.directory = directory
+        self.config = config
+        """May be replaced at any time; the next append goes by it."""
+        self.log_start = log_start
+        """First offset still served."""
+        self.log_end = log_end
+        """Offset of the next record."""
+        self.high_watermark = high_watermark
+        """All in-sync replicas have everything below; moved by ``advance_high_watermark``."""
+        self.recovery_point = recovery_point
+        """Everything below is fsynced."""
+        self.leader_epochs = leader_epochs
+        self.producers = producers
+        self._services = services
+        self._snapshots = snapshots
+        self._segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self._active = segments[-1]
+        self._unsynced = [
+            s for s, end in zip(segments, self._bases[1:], strict=False) if end > recovery_point
+        ]
+        """Sealed segments that no flush has covered yet."""
+        self._has_new_names = is_new
+        """Files came or went since the directory was fsynced."""
+        self._has_changes = is_new or recovery_point != log_end
+        """Something is to be flushed or noted before the files can be left alone."""
+        self._cuts = 0
+        """How often the log was truncated: a flush that began before must not move recovery_point."""
+        self._flush_lock = Lock()
 
-    log_start: int
-    """First offset still served."""
-    log_end: int
-    """Offset of the next record."""
-    high_watermark: int
-    """All in-sync replicas have everything below; moved by ``advance_high_watermark``."""
-    recovery_point: int
-    """Everything below is fsynced."""
+    def __repr__(self) -> str:
+        return f"PartitionLog({self.directory!r}, {self.log_start} to {self.log_end})"
 
     @property
     def last_stable(self) -> int:
         """First offset whose transaction is undecided, at most the high watermark."""
+        first_unstable = self.producers.first_unstable
+        if first_unstable is None or first_unstable > self.high_watermark:
+            return self.high_watermark
+        return max(first_unstable, self.log_start)
 
     # Writing
 
@@ -82,12 +141,58 @@ class PartitionLog:
         A batch that one of the producer's last five repeats is not written again: the answer has
         ``is_duplicate`` set.
         """
+        if batch.size_bytes > self.config.segment_bytes:
+            raise BatchTooLarge(batch.size_bytes, self.config.segment_bytes)
+        marker = None
+        if batch.producer_id >= 0:
+            if batch.is_control:
+                marker = read_marker(batch)
+                if marker is not None:
+                    self.producers.check_marker(batch, marker)
+            elif from_client:
+                known = self.producers.check(batch)
+                if known is not None:
+                    return Appended(
+                        known.base_offset, known.last_offset, known.timestamp, self.log_start, True
+                    )
+            else:
+                self.producers.check_internal(batch)
+        base_offset = self.log_end
+        batch.set_place(base_offset, leader_epoch)
+        self._append(batch, marker, now_ms)
+        return Appended(base_offset, self.log_end - 1, batch.max_timestamp, self.log_start, False)
 
-    def append_as_follower(self, records: bytes | bytearray | memoryview, *, now_ms: int) -> int:
+    def append_as_follower(self, records: Buffer, *, now_ms: int) -> int:
         """Write whole batches as they are, offsets and epochs included; return the new log end.
 
-        An incomplete batch at the end is left out.  Raises OffsetNotNext, CorruptRecords, DiskFailure.
+        An incomplete batch at the end is left out.  Raises OffsetNotNext, CorruptRecords (a bad CRC
+        included) or DiskFailure; the batches before the offending one have been written then.
         """
+        for batch in read_batches(records):
+            batch.check_crc()
+            if batch.base_offset < self.log_end:
+                raise OffsetNotNext(batch.base_offset, self.log_end)
+            has_marker = batch.is_control and batch.producer_id >= 0
+            self._append(batch, read_marker(batch) if has_marker else None, now_ms)
+        return self.log_end
+
+    def _append(self, batch: RecordBatch, marker: EndTransactionMarker | None, now_ms: int) -> None:
+        segment = self._active
+        self._has_changes = True
+        try:
+            if segment.should_roll(batch, self.config, now_ms):
+                segment = self._roll(batch.base_offset, now_ms)
+            segment.append(batch)
+        except OSError as error:
+            raise DiskFailure(segment.file.path, "append to", error) from error
+        self.log_end = batch.base_offset + batch.last_offset_delta + 1
+        if batch.partition_leader_epoch > self.leader_epochs.latest:
+            self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+        if batch.producer_id >= 0:
+            if marker is not None:
+                self.producers.apply_marker(batch, marker)
+            elif not batch.is_control:
+                self.producers.apply(batch)
 
     # Reading
 
@@ -96,68 +201,230 @@ class PartitionLog:
     ) -> FileRange | None:
         """Where the bytes from the batch that holds ``offset`` on lie; None if there are none yet.
 
-        At most ``max_bytes``, the last batch being cut at the limit as Kafka cuts it, but with
-        ``at_least_one`` the first batch is whole even if larger.  Nothing from ``upper`` on (an
-        exclusive offset: high_watermark, last_stable or log_end; None stands for log_end).  Stays
-        within one segment.  Reads headers only, and is cheap enough to be asked again and again.
+        At most ``max_bytes``, the last batch being cut at the limit as Kafka cuts it.  If not even
+        the first batch fits, it is given whole with ``at_least_one``, else None.  Nothing from
+        ``upper`` on (an exclusive offset: high_watermark, last_stable or log_end; None stands for
+        log_end).  Stays within one segment.  Reads headers only, and not even these where a
+        consumer follows the end of the log.
 
-        Raises OffsetOutOfRange if ``offset`` lies below log_start or above log_end.
+        Raises OffsetOutOfRange if ``offset`` lies below log_start or above log_end; CorruptLog.
         """
+        log_end = self.log_end
+        if not self.log_start <= offset <= log_end:
+            raise OffsetOutOfRange(offset, self.log_start, log_end)
+        if upper is None or upper > log_end:
+            upper = log_end
+        if offset >= upper:
+            return None
+        number = len(self._segments) - 1
+        if offset < self._bases[number]:
+            number = max(bisect_right(self._bases, offset) - 1, 0)
+        try:
+            # A segment may end below its successor's base: compaction leaves such gaps.
+            while (position := self._segments[number].locate(offset)) is None:
+                number += 1
+                if number == len(self._segments) or self._bases[number] >= upper:
+                    return None
+            segment = self._segments[number]
+            end = segment.size_bytes
+            if upper < log_end and (number + 1 == len(self._segments) or upper < self._bases[number + 1]):
+                limit = segment.locate(upper)
+                if limit is not None:
+                    end = limit
+            size = end - position
+            if size <= 0:
+                return None
+            file = segment.file.open()
+            if size > max_bytes:
+                first_size = read_batch_size(file, position)
+                if max_bytes >= first_size:
+                    size = max_bytes
+                elif at_least_one:
+                    size = first_size
+                else:
+                    return None
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
+        return FileRange(file, position, size, offset)
 
     def find_by_timestamp(self, timestamp: int, *, upper: int | None = None) -> FoundRecord | None:
-        """The first record at or after ``timestamp`` (ms), if its offset is below ``upper``."""
+        """The first record at or after ``timestamp`` (ms), if its offset is below ``upper``.
+
+        Raises CorruptLog if a batch that must be looked into cannot be decompressed.
+        """
+        try:
+            for segment in self._segments:
+                # A segment without any timestamp counts as old as its file, as in Kafka.
+                latest = segment.max_timestamp
+                if latest < 0:
+                    latest = self._services.file_system.modified_ms(segment.file.path)
+                if latest >= timestamp:
+                    return _below(upper, segment.find_by_timestamp(timestamp, self.log_start))
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
+        return None
 
     def find_max_timestamp(self, *, upper: int | None = None) -> FoundRecord | None:
         """The first record that has the log's latest timestamp (ListOffsets -3)."""
+        try:
+            latest = max(self._segments, key=lambda segment: segment.max_timestamp)
+            return _below(upper, latest.find_max_timestamp())
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The largest epoch not above ``leader_epoch`` and where it ends: OffsetForLeaderEpoch.
 
         (-1, -1) if the log knows no such epoch.
         """
-
-    @property
-    def leader_epoch(self) -> int:
-        """The latest leader epoch this log knows; -1 if none."""
-
-    def epoch_at(self, offset: int) -> int:
-        """The leader epoch of the record at ``offset``; -1 if unknown."""
+        return self.leader_epochs.end_offset_for(leader_epoch, self.log_end)
 
     # Moving the ends
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Move the high watermark forward, up to the log end; return whether it moved."""
+        offset = min(offset, self.log_end)
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        self.producers.advance_high_watermark(offset)
+        return True
 
     def assign_leader_epoch(self, leader_epoch: int) -> None:
-        """This replica leads from now on: the epoch starts at the log end, data or not."""
+        """This replica leads from now on: the epoch starts at the log end, whether data follows or not."""
+        if leader_epoch > self.leader_epochs.latest:
+            self.leader_epochs.assign(leader_epoch, self.log_end)
+            self._has_changes = True
 
     def delete_records_before(self, offset: int) -> int:
         """Move log_start forward to ``offset`` (DeleteRecords); return the log start.
 
         Nothing happens if it is there already.  Raises OffsetOutOfRange above the high watermark.
         """
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(offset, self.log_start, self.high_watermark)
+        if offset > self.log_start:
+            self.log_start = offset
+            self.leader_epochs.truncate_from_start(offset)
+            self._has_changes = True
+        return self.log_start
 
     def remove_segments_below_log_start(self, *, now_ms: int) -> int:
-        """Drop segments that nobody can read any more; return how many."""
+        """Drop segments that nobody can read any more; return how many.  The last one always stays."""
+        count = bisect_right(self._bases, self.log_start) - 1
+        if count <= 0:
+            return 0
+        self._drop(0, count, now_ms)
+        return count
 
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
         """Forget everything from ``offset`` on; return False if the log ends before it anyway."""
+        if offset >= self.log_end:
+            # A leader that was deposed before its first append may have left an epoch here.
+            self.leader_epochs.truncate_from_end(self.log_end)
+            return False
+        if offset < self._bases[0]:
+            self.truncate_fully_and_start_at(offset, now_ms=now_ms)
+            return True
+        self._note_cut(offset)
+        keep = bisect_right(self._bases, offset)
+        self._drop(keep, len(self._segments), now_ms)
+        self._active = self._segments[-1]
+        try:
+            self._active.truncate_to(offset, now_ms)
+        except OSError as error:
+            raise DiskFailure(self._active.file.path, "truncate", error) from error
+        self.log_end = offset
+        self.log_start = min(self.log_start, offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        self.leader_epochs.truncate_from_end(offset)
+        self._rebuild_producers(now_ms)
+        return True
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Forget everything and continue, empty, at ``offset``."""
+        self._note_cut(offset)
+        self._drop(0, len(self._segments), now_ms)
+        self.log_start = self.log_end = self.high_watermark = offset
+        self.leader_epochs.clear()
+        self.producers.clear(offset)
+        try:
+            self._snapshots.clear()
+            self._add_segment(offset, now_ms)
+        except OSError as error:
+            raise DiskFailure(self.directory, "write in", error) from error
+
+    def _note_cut(self, offset: int) -> None:
+        self._cuts += 1
+        self._has_changes = True
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def _drop(self, first: int, end: int, now_ms: int) -> None:
+        """Mark segments as deleted, and their producer snapshots."""
+        due_ms = now_ms + self.config.file_delete_delay_ms
+        try:
+            for segment in self._segments[first:end]:
+                segment.mark_deleted(self._services.removals, due_ms)
+                self._snapshots.remove(segment.base_offset)
+        except OSError as error:
+            raise DiskFailure(self.directory, "rename in", error) from error
+        dropped = set(self._segments[first:end])
+        self._unsynced = [segment for segment in self._unsynced if segment not in dropped]
+        del self._segments[first:end]
+        del self._bases[first:end]
+        self._has_new_names = True
+        self._has_changes = True
+
+    def _rebuild_producers(self, now_ms: int) -> None:
+        """Producer state of everything below log_end, after a truncation."""
+        self._snapshots.remove_above(self.log_end)
+        if not self.producers.entries:
+            self.producers.clear(self.log_end)
+            return
+        load_producers(self.producers, self._snapshots, self._segments, self.log_start, self.log_end, now_ms)
 
     def roll(self, *, now_ms: int) -> None:
         """Begin a new segment at the log end, unless the active one is empty."""
+        try:
+            self._roll(self.log_end, now_ms)
+        except OSError as error:
+            raise DiskFailure(self.directory, "write in", error) from error
+
+    def _roll(self, base_offset: int, now_ms: int) -> Segment:
+        """Seal the active segment and begin one at ``base_offset``, which is not below the log end."""
+        active = self._active
+        if not active.size_bytes:
+            if active.base_offset == base_offset:
+                return active
+            # An empty segment far below what comes next: its offsets would not fit the index.
+            self._drop(len(self._segments) - 1, len(self._segments), now_ms)
+        else:
+            active.seal()
+            self._unsynced.append(active)
+        segment = self._add_segment(base_offset, now_ms)
+        self.producers.end_offset = base_offset
+        self._snapshots.write(base_offset, self.producers.entries.values())
+        return segment
+
+    def _add_segment(self, base_offset: int, now_ms: int) -> Segment:
+        segment = create_segment(self._services, self.directory, base_offset, self.config, now_ms)
+        self._segments.append(segment)
+        self._bases.append(base_offset)
+        self._active = segment
+        self._has_new_names = True
+        return segment
 
     # Durability
 
     @property
     def needs_flush(self) -> bool:
         """``flush.messages`` is reached: flush before acknowledging what was appended."""
+        return self.log_end - self.recovery_point >= self.config.flush_messages
 
     @property
     def has_unflushed_segment(self) -> bool:
         """A sealed segment is not fsynced: flush in the background."""
+        return bool(self._unsynced)
 
     def begin_flush(self) -> "FlushJob | None":
         """What must be fsynced so that recovery_point may move to the present log end.
@@ -166,48 +433,134 @@ class PartitionLog:
         appends go on meanwhile: ``job = log.begin_flush()``; ``job.run()`` in a thread;
         ``job.finish()`` back on the loop.
         """
+        if self.recovery_point == self.log_end and not self.leader_epochs.changed and not self._unsynced:
+            return None
+        try:
+            return FlushJob(self)
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
 
     def flush(self) -> None:
         """The three steps at once, where waiting is right: at a stop, in the controller, in tests."""
+        job = self.begin_flush()
+        if job is not None:
+            job.run()
+            job.finish()
 
     def close(self) -> None:
-        """Flush, take a producer snapshot and leave files that need no recovery."""
+        """Flush, take a producer snapshot and leave files that need no recovery; let go of descriptors."""
+        if self._has_changes:
+            try:
+                self._active.seal()
+                self._unsynced.append(self._active)
+                self.producers.end_offset = self.log_end
+                if self._snapshots.newest != self.log_end and self.log_end > 0:
+                    self._snapshots.write(self.log_end, self.producers.entries.values())
+            except OSError as error:
+                raise DiskFailure(self.directory, "write in", error) from error
+            self.flush()
+            self._has_changes = False
+        for segment in self._segments:
+            segment.close()
 
     # Facts
 
     @property
     def size_bytes(self) -> int:
         """Of all record data on disk."""
+        return sum([segment.size_bytes for segment in self._segments])
 
     @property
-    def segments(self) -> Iterable[SegmentInfo]:
+    def segments(self) -> list[SegmentInfo]:
         """Oldest first."""
+        return [SegmentInfo(s.base_offset, s.size_bytes, s.max_timestamp) for s in self._segments]
 
-    def active_producers(self) -> "list[ActiveProducer]":
+    def active_producers(self) -> list[ActiveProducer]:
         """Every producer with state here (DescribeProducers)."""
+        return [
+            ActiveProducer(
+                entry.producer_id,
+                entry.producer_epoch,
+                entry.last_sequence,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.transaction_start,
+            )
+            for entry in self.producers.entries.values()
+        ]
 
     def expire_producers(self, *, now_ms: int) -> None:
         """Forget producers idle for ``producer.id.expiration.ms`` without an open transaction."""
-
-
-class ActiveProducer(NamedTuple):
-    producer_id: int
-    producer_epoch: int
-    last_sequence: int
-    last_timestamp: int
-    coordinator_epoch: int
-    transaction_start: int
-    """Offset of its open transaction's first record; -1 if none is open."""
+        self.producers.expire(now_ms)
 
 
 class FlushJob:
-    """One flush under way.  ``recovery_point`` moves only in ``finish``, to where ``begin_flush`` saw the end."""
+    """One flush under way.  ``recovery_point`` moves in ``finish``, to where ``begin_flush`` saw the end.
+
+    Why a thread may run it while the loop goes on: it holds its own references to open files, so
+    that neither rolling nor deletion closes them; fsync covers at least what was written before;
+    entries of the active segment's indexes are not its business, since recovery rebuilds every index
+    whose segment reaches the recovery point; and sealed files do not change.
+    """
+
+    __slots__ = (
+        "_cuts",
+        "_files",
+        "_log",
+        "_sealed",
+        "_syncs_directory",
+        "end_offset",
+    )
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+        self.end_offset = log.log_end
+        """Where recovery_point will be."""
+        self._cuts = log._cuts
+        self._sealed = list(log._unsynced)
+        self._files: list[File] = log._snapshots.take_unsynced()
+        for segment in self._sealed:
+            self._files.append(segment.file.open())
+            self._files.append(segment.offset_index.open_file())
+            self._files.append(segment.time_index.open_file())
+        if log._active not in self._sealed:
+            self._files.append(log._active.file.open())
+        self._syncs_directory = log._has_new_names
+        log._has_new_names = False
 
     def run(self) -> None:
         """Fsync.  Safe in a thread while the loop appends, rolls, truncates or deletes.
 
         Raises DiskFailure, after which ``finish`` must not be called.
         """
+        log = self._log
+        file_system = log._services.file_system
+        path = log.directory
+        with log._flush_lock:
+            try:
+                for file in self._files:
+                    path = file.path
+                    file.sync()
+                if log.leader_epochs.changed:
+                    # In this order: what is assigned from here on is stored by the next flush.
+                    log.leader_epochs.changed = False
+                    path = os.path.join(log.directory, paths.LEADER_EPOCHS)
+                    file_system.write_atomically(path, format_epochs(log.leader_epochs.entries))
+                elif self._syncs_directory:
+                    path = log.directory
+                    file_system.sync_directory(path)
+            except OSError as error:
+                raise DiskFailure(path, "flush", error) from error
 
     def finish(self) -> None:
         """Back on the loop: move recovery_point."""
+        log = self._log
+        log._unsynced = [segment for segment in log._unsynced if segment not in self._sealed]
+        if self._cuts == log._cuts:
+            log.recovery_point = max(log.recovery_point, self.end_offset)
+
+
+def _below(upper: int | None, found: FoundRecord | None) -> FoundRecord | None:
+    if found is None or upper is None or found.offset < upper:
+        return found
+    return None

@@ -1,0 +1,84 @@
+"""Kafka's checkpoint files: a version, a count, and one entry a line.
+
+Reading raises CorruptFile unless every line is as it must be; a missing or empty file has no entries.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from storage.errors import CorruptFile
+from storage.filesystem import FileSystem
+from storage.leader_epochs import LeaderEpochs
+
+VERSION = "0"
+
+Replica = tuple[str, int]
+"""Topic and partition."""
+
+
+def read_offsets(file_system: FileSystem, path: str) -> dict[Replica, int]:
+    """Lines of ``topic partition offset``: recovery points, log starts, high watermarks."""
+    offsets: dict[Replica, int] = {}
+    for line in _read_lines(file_system, path):
+        try:
+            topic, partition, offset = line.split()
+            offsets[topic, int(partition)] = int(offset)
+        except ValueError:
+            raise CorruptFile(path, f"malformed line {line!r}") from None
+    return offsets
+
+
+def format_offsets(offsets: Mapping[Replica, int]) -> bytes:
+    return _format_lines([f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
+
+
+def read_epochs(file_system: FileSystem, path: str) -> list[tuple[int, int]]:
+    """Lines of ``epoch start_offset``: which leader epoch began where."""
+    epochs: list[tuple[int, int]] = []
+    for line in _read_lines(file_system, path):
+        try:
+            epoch, start = line.split()
+            epochs.append((int(epoch), int(start)))
+        except ValueError:
+            raise CorruptFile(path, f"malformed line {line!r}") from None
+    return epochs
+
+
+def load_epochs(file_system: FileSystem, path: str, report: Callable[[str], None]) -> LeaderEpochs:
+    """The stored leader epochs.  A damaged file counts as empty: recovery finds them in the batches."""
+    try:
+        return LeaderEpochs(read_epochs(file_system, path))
+    except CorruptFile as damage:
+        report(f"{damage}; it is ignored")
+        return LeaderEpochs()
+
+
+def format_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
+    return _format_lines([f"{epoch} {start}" for epoch, start in epochs])
+
+
+def _read_lines(file_system: FileSystem, path: str) -> list[str]:
+    try:
+        text = file_system.read_file(path).decode("utf-8")
+    except FileNotFoundError:
+        return []
+    except UnicodeDecodeError:
+        raise CorruptFile(path, "not a text file") from None
+    lines = text.splitlines()
+    if not lines:
+        return []
+    if lines[0].strip() != VERSION:
+        raise CorruptFile(path, f"unknown version {lines[0]!r}")
+    if len(lines) == 1:
+        return []
+    entries = lines[2:]
+    try:
+        count = int(lines[1])
+    except ValueError:
+        raise CorruptFile(path, f"malformed count {lines[1]!r}") from None
+    if count != len(entries):
+        raise CorruptFile(path, f"{count} entries were written, {len(entries)} are there")
+    return entries
+
+
+def _format_lines(lines: list[str]) -> bytes:
+    return "\n".join([VERSION, str(len(lines)), *lines, ""]).encode("utf-8")

@@ -1,0 +1,273 @@
+"""The operations that storage needs of a file system, and the one of the operating system.
+
+``memory_filesystem`` is the other one: it can crash, tear writes and refuse them.  Everything raises
+``OSError`` as the operating system would.
+"""
+
+import errno
+import fcntl
+import os
+from abc import ABC, abstractmethod
+
+Buffer = bytes | bytearray | memoryview
+
+
+class File(ABC):
+    """An open file.  There is no close: it closes when nobody refers to it any more.
+
+    That is how a descriptor stays usable for a ``sendfile`` or an fsync in a thread while the
+    cache of open files, or a deletion, lets go of it.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        """Where the file was when it was opened; it may have been renamed since."""
+
+    @abstractmethod
+    def fileno(self) -> int | None:
+        """The descriptor, or None for a file that has none."""
+
+    @abstractmethod
+    def pread(self, size: int, position: int) -> bytes:
+        """``size`` bytes from ``position``, fewer only where the file ends."""
+
+    @abstractmethod
+    def pwrite(self, data: Buffer, position: int) -> None:
+        """Write all of ``data``, or raise OSError after none or some of it."""
+
+    @abstractmethod
+    def size(self) -> int: ...
+
+    @abstractmethod
+    def truncate(self, size: int) -> None: ...
+
+    @abstractmethod
+    def sync(self) -> None:
+        """Return when the content is on the device."""
+
+    @abstractmethod
+    def is_cached(self, position: int, size: int) -> bool:
+        """Whether these bytes can be read without waiting; True where nobody can tell."""
+
+
+class Lock(ABC):
+    """A lock that is held until ``release``, or until the process ends."""
+
+    @abstractmethod
+    def release(self) -> None: ...
+
+
+class FileSystem(ABC):
+    """Paths are absolute or relative to the working directory, as text."""
+
+    @abstractmethod
+    def open(self, path: str, *, create: bool = False) -> File:
+        """For reading and writing.  Without ``create``, FileNotFoundError if it does not exist."""
+
+    @abstractmethod
+    def read_file(self, path: str) -> bytes: ...
+
+    @abstractmethod
+    def exists(self, path: str) -> bool: ...
+
+    @abstractmethod
+    def file_size(self, path: str) -> int: ...
+
+    @abstractmethod
+    def modified_ms(self, path: str) -> int:
+        """When the file was last written, in ms since the epoch."""
+
+    @abstractmethod
+    def list_names(self, path: str) -> list[str]:
+        """Names of everything in a directory, in no order."""
+
+    @abstractmethod
+    def list_directories(self, path: str) -> list[str]:
+        """Names of the directories in a directory, in no order."""
+
+    @abstractmethod
+    def make_directory(self, path: str) -> None:
+        """With its parents; nothing happens if it exists."""
+
+    @abstractmethod
+    def rename(self, source: str, target: str) -> None:
+        """Atomically; a file at ``target`` is replaced."""
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """A file.  FileNotFoundError if there is none."""
+
+    @abstractmethod
+    def remove_tree(self, path: str) -> None:
+        """A directory with everything in it; nothing happens if it does not exist."""
+
+    @abstractmethod
+    def sync_directory(self, path: str) -> None:
+        """Return when names created, renamed and removed in this directory are on the device."""
+
+    @abstractmethod
+    def lock(self, path: str) -> Lock | None:
+        """Lock the file at ``path``, created if need be; None if another process holds it."""
+
+    def write_atomically(self, path: str, data: bytes) -> None:
+        """Replace a small file so that after a crash it is the old one or the new one, whole.
+
+        It is on the device on return.
+        """
+        self._put_aside(path, data, sync=True)
+        self.sync_directory(os.path.dirname(path))
+
+    def write_by_rename(self, path: str, data: bytes) -> None:
+        """The same for a kill of the process only: nothing waits for the device."""
+        self._put_aside(path, data, sync=False)
+
+    def _put_aside(self, path: str, data: bytes, *, sync: bool) -> None:
+        temporary = path + ".tmp"
+        file = self.open(temporary, create=True)
+        file.truncate(0)
+        file.pwrite(data, 0)
+        if sync:
+            file.sync()
+        self.rename(temporary, path)
+
+
+_sync_data = getattr(os, "fdatasync", os.fsync)
+_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
+
+
+class RealFile(File):
+    """A descriptor that closes with the object."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def pread(self, size: int, position: int) -> bytes:
+        data = os.pread(self._descriptor, size, position)
+        if len(data) == size:
+            return data
+        # Linux reads at most 2 GiB at once, and a signal may cut it short: go on to the end.
+        parts = [data]
+        missing = size - len(data)
+        while data and missing:
+            position += len(data)
+            data = os.pread(self._descriptor, missing, position)
+            missing -= len(data)
+            parts.append(data)
+        return b"".join(parts)
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        written = os.pwrite(self._descriptor, data, position)
+        if written == len(data):
+            return
+        view = memoryview(data)
+        while written < len(view):
+            count = os.pwrite(self._descriptor, view[written:], position + written)
+            if count == 0:
+                raise OSError(errno.EIO, "nothing was written")
+            written += count
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+
+    def sync(self) -> None:
+        _sync_data(self._descriptor)
+
+    def is_cached(self, position: int, size: int) -> bool:
+        if not _NOWAIT:
+            return True
+        try:
+            return os.preadv(self._descriptor, [bytearray(size)], position, _NOWAIT) == size
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # this file system does not know the flag
+
+
+class RealLock(Lock):
+    """A POSIX record lock, which is the kind that a JVM takes, so that each keeps the other out."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+class RealFileSystem(FileSystem):
+    """The operating system's."""
+
+    def open(self, path: str, *, create: bool = False) -> RealFile:
+        flags = os.O_RDWR | os.O_CLOEXEC
+        if create:
+            flags |= os.O_CREAT
+        return RealFile(path, os.open(path, flags, 0o644))
+
+    def read_file(self, path: str) -> bytes:
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def file_size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def list_names(self, path: str) -> list[str]:
+        return os.listdir(path)
+
+    def list_directories(self, path: str) -> list[str]:
+        with os.scandir(path) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def remove_tree(self, path: str) -> None:
+        import shutil  # rarely needed, and slow to import
+
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            if os.path.exists(path):
+                raise
+
+    def sync_directory(self, path: str) -> None:
+        descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def lock(self, path: str) -> RealLock | None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                return None
+            raise
+        return RealLock(descriptor)

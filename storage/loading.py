@@ -1,0 +1,150 @@
+"""A replica's files become a PartitionLog, here or after recovery."""
+
+import os
+
+from storage import paths
+from storage.checkpoints import load_epochs
+from storage.config import LogConfig
+from storage.errors import CorruptLog
+from storage.leader_epochs import LeaderEpochs
+from storage.log_services import LogServices
+from storage.partition_log import PartitionLog
+from storage.producer_replay import load_producers
+from storage.producer_snapshot import ProducerSnapshots
+from storage.producer_state import ProducerState
+from storage.segments import create_segment, list_segments
+from storage.swaps import finish_swaps
+
+
+def load_log(
+    services: LogServices,
+    directory: str,
+    topic: str,
+    partition: int,
+    topic_id: bytes,
+    config: LogConfig,
+    *,
+    was_clean: bool,
+    recovery_point: int = 0,
+    log_start: int = 0,
+    high_watermark: int = 0,
+    now_ms: int,
+) -> PartitionLog:
+    """Open the log in ``directory``; the offsets are those of the checkpoints, 0 where these say nothing.
+
+    Unless ``was_clean``, the log is recovered first, from the recovery point on.  Otherwise little
+    more than the directory and the tail of the last segment is read.
+
+    Raises OSError, CorruptLog, UnsupportedFormat.
+    """
+    if not was_clean:
+        from storage.recovery import recover_log  # seldom needed
+
+        recover_log(
+            services,
+            directory,
+            config,
+            recovery_point=recovery_point,
+            log_start=log_start,
+            now_ms=now_ms,
+        )
+    names = finish_swaps(services, directory)
+    segments = list_segments(services, directory, names, config, now_ms)
+    lacking = [s for s in segments if os.path.basename(s.offset_index.path) not in names]
+    try:
+        if lacking:
+            raise CorruptLog(lacking[0].offset_index.path, 0, "the index is missing")
+        log_end = segments[-1].read_next_offset() if segments else log_start
+    except CorruptLog as damage:
+        if not was_clean:
+            raise
+        services.report(f"{damage}, although the log was closed properly; it is recovered")
+        was_clean = False
+        base = min(lacking[0].base_offset if lacking else segments[-1].base_offset, segments[-1].base_offset)
+        return load_log(
+            services,
+            directory,
+            topic,
+            partition,
+            topic_id,
+            config,
+            was_clean=False,
+            recovery_point=base,
+            log_start=log_start,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+        )
+    snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
+    epochs = load_epochs(services.file_system, os.path.join(directory, paths.LEADER_EPOCHS), services.report)
+    producers = ProducerState(expiration_ms=services.producer_expiration_ms)
+    if segments and log_end < log_start:
+        services.report(
+            f"{directory} ends at offset {log_end}, but is known to start at {log_start}; "
+            f"its segments are removed"
+        )
+        for segment in segments:
+            segment.mark_deleted(services.removals, now_ms + config.file_delete_delay_ms)
+        segments = []
+        snapshots.clear()
+        epochs.clear()
+    if not segments:
+        log_end = log_start
+        segments = [create_segment(services, directory, log_start, config, now_ms)]
+    else:
+        log_start = max(log_start, segments[0].base_offset)
+    segments[-1].load()
+    recovery_point = log_end if was_clean else min(recovery_point, log_end)
+    epochs.truncate_from_end(log_end)
+    epochs.truncate_from_start(log_start)
+    snapshots.remove_strays([segment.base_offset for segment in segments])
+    if snapshots.newest is None and was_clean:
+        producers.clear(log_end)  # no producer ever had a sequence here: Kafka's rule, which saves a scan
+    else:
+        load_producers(producers, snapshots, segments, log_start, log_end, now_ms)
+    return PartitionLog(
+        services,
+        directory,
+        topic,
+        partition,
+        topic_id,
+        config,
+        segments=segments,
+        leader_epochs=epochs,
+        producers=producers,
+        snapshots=snapshots,
+        log_start=log_start,
+        log_end=log_end,
+        recovery_point=recovery_point,
+        high_watermark=min(max(high_watermark, log_start), log_end),
+    )
+
+
+def create_log(
+    services: LogServices,
+    directory: str,
+    topic: str,
+    partition: int,
+    topic_id: bytes,
+    config: LogConfig,
+    *,
+    start: int = 0,
+    now_ms: int,
+) -> PartitionLog:
+    """A new log whose first offset is ``start``, in a directory that holds no segment."""
+    return PartitionLog(
+        services,
+        directory,
+        topic,
+        partition,
+        topic_id,
+        config,
+        segments=[create_segment(services, directory, start, config, now_ms)],
+        leader_epochs=LeaderEpochs(),
+        producers=ProducerState(start, expiration_ms=services.producer_expiration_ms),
+        snapshots=ProducerSnapshots(services.file_system, directory, (), services.report),
+        log_start=start,
+        log_end=start,
+        recovery_point=start,
+        high_watermark=start,
+        is_new=True,
+    )

@@ -1,0 +1,367 @@
+"""A file system in memory that can crash, tear writes, refuse operations and fill up.
+
+It keeps apart what a program sees (the page cache) and what the device holds.  A process that dies
+loses nothing of the first; when the power fails only the second is left, plus whatever part of the
+rest chance had written already.
+"""
+
+import errno
+import os
+from collections.abc import Callable
+from random import Random
+
+from storage.filesystem import Buffer, File, FileSystem, Lock
+
+
+class PowerCut(BaseException):
+    """The machine stopped in the middle of an operation: nothing may catch this but a test."""
+
+
+class _Inode:
+    """A file's content, as seen and as on the device."""
+
+    __slots__ = ("durable", "modified_ms", "seen", "waiting")
+
+    def __init__(self) -> None:
+        self.seen = bytearray()
+        self.durable = b""
+        self.waiting: list[tuple[int, bytes | None]] = []
+        """(position, bytes) of writes and (size, None) of truncations since the last fsync."""
+        self.modified_ms = 0
+
+    def apply(self, position: int, data: bytes | None) -> None:
+        if data is None:
+            _resize(self.seen, position)
+        else:
+            _overwrite(self.seen, position, data)
+        self.waiting.append((position, data))
+
+    def sync(self) -> None:
+        self.durable = bytes(self.seen)
+        self.waiting.clear()
+
+    def lose_power(self, chance: Random | None) -> None:
+        content = bytearray(self.durable)
+        for position, data in self.waiting if chance is not None else ():
+            assert chance is not None
+            fate = chance.randrange(3)
+            if fate == 0:
+                continue  # later operations may still have made it: the device reorders
+            if data is None:
+                _resize(content, position)
+            else:
+                kept = len(data) if fate == 1 else chance.randrange(len(data) + 1)
+                _overwrite(content, position, data[:kept])
+        self.seen = content
+        self.durable = bytes(content)
+        self.waiting.clear()
+
+
+class _Directory:
+    """Names, as seen and as on the device."""
+
+    __slots__ = ("durable", "seen", "waiting")
+
+    def __init__(self) -> None:
+        self.seen: dict[str, _Inode | _Directory] = {}
+        self.durable: dict[str, _Inode | _Directory] = {}
+        self.waiting: list[tuple[str, str | None, _Inode | _Directory | None]] = []
+        """(name, None, node) created, (name, None, None) removed, (old name, new name, None) renamed."""
+
+    def apply(self, name: str, new_name: str | None, node: "_Inode | _Directory | None") -> None:
+        _change(self.seen, name, new_name, node)
+        self.waiting.append((name, new_name, node))
+
+    def sync(self) -> None:
+        self.durable = dict(self.seen)
+        self.waiting.clear()
+
+    def lose_power(self, chance: Random | None) -> None:
+        # A journal keeps the order of changes to names, so a first part of them survives.
+        kept = chance.randrange(len(self.waiting) + 1) if chance is not None else 0
+        names = dict(self.durable)
+        for change in self.waiting[:kept]:
+            _change(names, *change)
+        self.seen = names
+        self.sync()
+        for node in names.values():
+            node.lose_power(chance)
+
+
+def _change(
+    names: dict[str, _Inode | _Directory], name: str, new_name: str | None, node: _Inode | _Directory | None
+) -> None:
+    if new_name is not None:
+        names[new_name] = names.pop(name)
+    elif node is not None:
+        names[name] = node
+    else:
+        del names[name]
+
+
+def _resize(content: bytearray, size: int) -> None:
+    if size <= len(content):
+        del content[size:]
+    else:
+        content.extend(bytes(size - len(content)))
+
+
+def _overwrite(content: bytearray, position: int, data: bytes) -> None:
+    if position > len(content):
+        content.extend(bytes(position - len(content)))
+    content[position : position + len(data)] = data
+
+
+class MemoryFile(File):
+    __slots__ = ("_file_system", "_inode")
+
+    def __init__(self, path: str, file_system: "MemoryFileSystem", inode: _Inode) -> None:
+        self.path = path
+        self._file_system = file_system
+        self._inode = inode
+        file_system.open_files += 1
+
+    def __del__(self) -> None:
+        self._file_system.open_files -= 1
+
+    def fileno(self) -> None:
+        return None
+
+    def pread(self, size: int, position: int) -> bytes:
+        self._file_system._check("read", self.path)
+        self._file_system.reads += 1
+        return bytes(self._inode.seen[position : position + size])
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        file_system = self._file_system
+        content = bytes(data)
+        room = file_system._room(position + len(content) - len(self._inode.seen))
+        if (error := file_system._refusal("write", self.path)) is not None:
+            raise error
+        if file_system._mutates():
+            self._inode.apply(position, content)
+            raise PowerCut
+        if room < 0:
+            self._inode.apply(position, content[: max(len(content) + room, 0)])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+        self._inode.apply(position, content)
+        self._inode.modified_ms = file_system.now_ms()
+
+    def size(self) -> int:
+        return len(self._inode.seen)
+
+    def truncate(self, size: int) -> None:
+        self._file_system._check("write", self.path, mutates=True)
+        if size != len(self._inode.seen):
+            self._inode.apply(size, None)
+            self._inode.modified_ms = self._file_system.now_ms()
+
+    def sync(self) -> None:
+        self._file_system._check("sync", self.path, mutates=True)
+        self._file_system.syncs += 1
+        self._inode.sync()
+
+    def is_cached(self, position: int, size: int) -> bool:
+        return True
+
+
+class MemoryLock(Lock):
+    def __init__(self, held: set[str], path: str) -> None:
+        self._held = held
+        self._path = path
+
+    def release(self) -> None:
+        self._held.discard(self._path)
+
+
+class MemoryFileSystem(FileSystem):
+    """Deterministic: what happens at a crash comes from the ``Random`` that ``lose_power`` is given."""
+
+    def __init__(self, *, now_ms: Callable[[], int] = lambda: 0) -> None:
+        self.now_ms = now_ms
+        self.capacity: int | None = None
+        """Bytes that all files together may hold; above, a write is cut and ENOSPC."""
+        self.stop_after: int | None = None
+        """So many changes from now the power is cut (``PowerCut``), the last one being torn."""
+        self.open_files = 0
+        self.reads = 0
+        self.syncs = 0
+        self._root = _Directory()
+        self._locks: set[str] = set()
+        self._refusals: list[tuple[str, str, int]] = []
+
+    # Faults
+
+    def refuse(self, operation: str, error_number: int, *, path_suffix: str = "") -> None:
+        """Let the next operation of this name on such a path fail.
+
+        The names are ``open``, ``read``, ``write``, ``sync``, ``rename`` and ``remove``.
+        """
+        self._refusals.append((operation, path_suffix, error_number))
+
+    def kill(self) -> None:
+        """The process died: locks are gone, and nothing else."""
+        self._locks.clear()
+        self.stop_after = None
+
+    def lose_power(self, chance: Random | None = None) -> None:
+        """Forget what was not fsynced, or, with ``chance``, a random part of it, torn and reordered."""
+        self.kill()
+        self._root.lose_power(chance)
+
+    def sync_everything(self) -> None:
+        """As if all of it had reached the device by itself."""
+        _sync_tree(self._root)
+
+    def _refusal(self, operation: str, path: str) -> OSError | None:
+        for refusal in self._refusals:
+            refused, suffix, number = refusal
+            if refused == operation and path.endswith(suffix):
+                self._refusals.remove(refusal)
+                return OSError(number, os.strerror(number), path)
+        return None
+
+    def _mutates(self) -> bool:
+        """Count a change; True if the power is cut during it."""
+        if self.stop_after is None:
+            return False
+        self.stop_after -= 1
+        return self.stop_after <= 0
+
+    def _check(self, operation: str, path: str, *, mutates: bool = False) -> None:
+        if self._refusals and (error := self._refusal(operation, path)) is not None:
+            raise error
+        if mutates and self._mutates():
+            raise PowerCut
+
+    def _room(self, growth: int) -> int:
+        if self.capacity is None or growth <= 0:
+            return 0
+        return min(self.capacity - _tree_size(self._root) - growth, 0)
+
+    # Names
+
+    def _parent(self, path: str) -> tuple[_Directory, str]:
+        directory, name = os.path.split(path)
+        return self._directory(directory), name
+
+    def _directory(self, path: str) -> _Directory:
+        node: _Inode | _Directory = self._root
+        for part in path.split("/"):
+            if part and part != ".":
+                if not isinstance(node, _Directory):
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+                if part not in node.seen:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+                node = node.seen[part]
+        if not isinstance(node, _Directory):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        return node
+
+    def _inode(self, path: str) -> _Inode:
+        parent, name = self._parent(path)
+        node = parent.seen.get(name)
+        if node is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        if isinstance(node, _Directory):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return node
+
+    def open(self, path: str, *, create: bool = False) -> MemoryFile:
+        self._check("open", path)
+        parent, name = self._parent(path)
+        if create and name not in parent.seen:
+            self._check("write", path, mutates=True)
+            inode = _Inode()
+            inode.modified_ms = self.now_ms()
+            parent.apply(name, None, inode)
+        return MemoryFile(path, self, self._inode(path))
+
+    def read_file(self, path: str) -> bytes:
+        self._check("read", path)
+        return bytes(self._inode(path).seen)
+
+    def exists(self, path: str) -> bool:
+        try:
+            parent, name = self._parent(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return not name or name in parent.seen
+
+    def file_size(self, path: str) -> int:
+        return len(self._inode(path).seen)
+
+    def modified_ms(self, path: str) -> int:
+        return self._inode(path).modified_ms
+
+    def list_names(self, path: str) -> list[str]:
+        return list(self._directory(path).seen)
+
+    def list_directories(self, path: str) -> list[str]:
+        return [name for name, node in self._directory(path).seen.items() if isinstance(node, _Directory)]
+
+    def make_directory(self, path: str) -> None:
+        node = self._root
+        for part in path.split("/"):
+            if part and part != ".":
+                child = node.seen.get(part)
+                if child is None:
+                    self._check("write", path, mutates=True)
+                    child = _Directory()
+                    node.apply(part, None, child)
+                if not isinstance(child, _Directory):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+                node = child
+
+    def rename(self, source: str, target: str) -> None:
+        self._check("rename", source, mutates=True)
+        directory, name = self._parent(source)
+        new_directory, new_name = self._parent(target)
+        assert directory is new_directory, "storage renames within one directory only"
+        node = directory.seen.get(name)
+        if node is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+        replaced = directory.seen.get(new_name)
+        if isinstance(replaced, _Directory) and replaced.seen:
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), target)
+        directory.apply(name, new_name, None)
+
+    def remove(self, path: str) -> None:
+        self._check("remove", path, mutates=True)
+        parent, name = self._parent(path)
+        self._inode(path)
+        parent.apply(name, None, None)
+
+    def remove_tree(self, path: str) -> None:
+        if self.exists(path):
+            self._check("remove", path, mutates=True)
+            parent, name = self._parent(path)
+            parent.apply(name, None, None)
+
+    def sync_directory(self, path: str) -> None:
+        self._check("sync", path, mutates=True)
+        self.syncs += 1
+        self._directory(path).sync()
+
+    def lock(self, path: str) -> MemoryLock | None:
+        self.open(path, create=True)
+        if path in self._locks:
+            return None
+        self._locks.add(path)
+        return MemoryLock(self._locks, path)
+
+
+def _sync_tree(directory: _Directory) -> None:
+    directory.sync()
+    for node in directory.seen.values():
+        if isinstance(node, _Directory):
+            _sync_tree(node)
+        else:
+            node.sync()
+
+
+def _tree_size(directory: _Directory) -> int:
+    return sum(
+        _tree_size(node) if isinstance(node, _Directory) else len(node.seen)
+        for node in directory.seen.values()
+    )

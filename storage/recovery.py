@@ -1,0 +1,134 @@
+"""Recovery of one log after the process or the machine went down.
+
+It leaves files from which ``loading`` opens the log as if it had been closed, so it may run anywhere:
+on the spot, in a thread, in another process.
+"""
+
+import os
+import zlib
+from struct import Struct
+
+from protocol.records.errors import CorruptRecords
+from storage import paths
+from storage.checkpoints import format_epochs, load_epochs
+from storage.config import LogConfig
+from storage.errors import CorruptLog, UnsupportedFormat
+from storage.filesystem import File
+from storage.leader_epochs import LeaderEpochs
+from storage.log_services import LogServices
+from storage.offset_index import RELATIVE_OFFSET_MAX
+from storage.producer_replay import apply_stored_batch, load_producers
+from storage.producer_snapshot import ProducerSnapshots
+from storage.producer_state import ProducerState
+from storage.segment import Segment
+from storage.segments import list_segments
+from storage.stored_batches import read_stored_batches
+from storage.swaps import finish_swaps
+
+
+def recover_log(
+    services: LogServices,
+    directory: str,
+    config: LogConfig,
+    *,
+    recovery_point: int,
+    log_start: int,
+    now_ms: int,
+) -> None:
+    """Check every batch from the segment that holds ``recovery_point`` on, and rebuild what depends on it.
+
+    At the first damaged batch the log is cut, and later segments are removed; ``report`` says so.
+    What lies in older segments is trusted: it was fsynced.
+
+    Raises UnsupportedFormat for records from before Kafka 0.11, leaving the files alone.
+    """
+    names = finish_swaps(services, directory)
+    segments = list_segments(services, directory, names, config, now_ms)
+    if not segments:
+        return
+    epochs = load_epochs(services.file_system, os.path.join(directory, paths.LEADER_EPOCHS), services.report)
+    snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
+    snapshots.remove_strays([segment.base_offset for segment in segments])
+    first = 0
+    while first + 1 < len(segments) and segments[first + 1].base_offset <= recovery_point:
+        first += 1
+    # Snapshots above may be of batches that are gone.
+    snapshots.remove_above(segments[first].base_offset)
+    producers = ProducerState(expiration_ms=services.producer_expiration_ms)
+    load_producers(producers, snapshots, segments[:first], log_start, segments[first].base_offset, now_ms)
+    end_offset = segments[first].base_offset
+    for number in range(first, len(segments)):
+        segment = segments[number]
+        if number >= len(segments) - 2 and snapshots.newest != segment.base_offset:
+            snapshots.write(segment.base_offset, producers.entries.values())
+        size = segment.size_bytes
+        end_offset = recover_segment(services, segment, epochs, producers)
+        if segment.size_bytes < size:
+            for later in segments[number + 1 :]:
+                services.report(f"{later.file.path} follows damaged records; it is removed")
+                later.mark_deleted(services.removals, now_ms + config.file_delete_delay_ms)
+                snapshots.remove(later.base_offset)
+            break
+    epochs.truncate_from_end(end_offset)
+    if snapshots.newest != end_offset:
+        snapshots.write(end_offset, producers.entries.values())
+    for file in snapshots.take_unsynced():
+        file.sync()
+    for segment in segments:
+        segment.close()
+    services.file_system.write_atomically(
+        os.path.join(directory, paths.LEADER_EPOCHS), format_epochs(epochs.entries)
+    )
+
+
+def recover_segment(
+    services: LogServices, segment: Segment, epochs: LeaderEpochs, producers: ProducerState
+) -> int:
+    """Rebuild the indexes from the batches, cut the file behind the last good one; return the next offset."""
+    size = segment.size_bytes
+    file = segment.file.open()
+    next_offset = segment.base_offset
+    segment.reset_indexes()
+    damage: str | None = None
+    try:
+        for position, batch in read_stored_batches(file, 0, size):
+            batch.check_crc()
+            # The CRC does not cover the offset, so a damaged one must show in the order.
+            if batch.base_offset < next_offset or batch.last_offset_delta < 0:
+                raise CorruptRecords(f"offset {batch.base_offset} where {next_offset} or more must be")
+            if batch.last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
+                raise CorruptRecords(f"offset {batch.last_offset} is too far from the segment's base")
+            apply_stored_batch(producers, batch)
+            segment.note(batch, position)
+            next_offset = batch.next_offset
+            if batch.partition_leader_epoch > epochs.latest:
+                epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+    except CorruptLog as error:
+        damage = error.reason
+    except CorruptRecords as error:
+        damage = f"at byte {segment.size_bytes}: {error}"
+    except UnsupportedFormat as error:
+        if _is_old_message(file, segment.size_bytes):
+            raise
+        damage = error.reason
+    if damage is not None:
+        services.report(
+            f"{file.path}: {damage}; {size - segment.size_bytes} bytes are cut off, "
+            f"the log continues at offset {next_offset}"
+        )
+        segment.cut()
+    segment.seal()
+    return next_offset
+
+
+_OLD_HEADER = Struct(">qiI")
+
+
+def _is_old_message(file: File, position: int) -> bool:
+    """Whether a message in format 0 or 1 stands there, judged by its CRC; else the bytes are damaged."""
+    header = file.pread(_OLD_HEADER.size, position)
+    if len(header) < _OLD_HEADER.size:
+        return False
+    _, length, crc = _OLD_HEADER.unpack(header)
+    rest = file.pread(min(length - 4, file.size()), position + _OLD_HEADER.size)
+    return len(rest) == length - 4 and zlib.crc32(rest) == int(crc)

@@ -1,0 +1,281 @@
+"""One segment: a ``.log`` file, its two indexes, and what must be known to append to it."""
+
+import os
+from typing import NamedTuple
+
+from protocol.records.batch import RecordBatch
+from protocol.records.errors import CorruptRecords
+from storage import paths
+from storage.config import LogConfig
+from storage.descriptors import CachedFile, Descriptors
+from storage.errors import CorruptLog
+from storage.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
+from storage.removals import Removals
+from storage.stored_batches import find_batch, read_headers, read_stored_batches
+from storage.time_index import NO_TIMESTAMP, TimeIndex
+
+_PLACES_MAX = 32
+
+_SEARCH_WINDOW = 64 << 10
+
+
+class FoundRecord(NamedTuple):
+    """The answer to a search by time."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+    """Of the batch that holds the record; -1 if it has none."""
+
+
+class Segment:
+    """Batches from ``base_offset`` on, in one file.
+
+    Invariant: the first ``size_bytes`` bytes of the file are whole batches.  A failed write may leave
+    more in the file; the next write, or ``seal``, first cuts that off.
+    """
+
+    __slots__ = (
+        "_created_ms",
+        "_first_timestamp",
+        "_has_overhang",
+        "_index_interval_bytes",
+        "_is_loaded",
+        "_jitter_ms",
+        "_last_indexed",
+        "_max_timestamp",
+        "_offset_of_max_timestamp",
+        "_places",
+        "base_offset",
+        "file",
+        "offset_index",
+        "size_bytes",
+        "time_index",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        descriptors: Descriptors,
+        *,
+        size_bytes: int = 0,
+        now_ms: int,
+        jitter_ms: int = 0,
+    ) -> None:
+        """A segment whose file has ``size_bytes`` bytes; nothing is read or created yet."""
+        prefix = os.path.join(directory, paths.offset_name(base_offset))
+        index_bytes = config.segment_index_bytes
+        self.base_offset = base_offset
+        self.size_bytes = size_bytes
+        self.file = CachedFile(descriptors, prefix + paths.LOG)
+        self.offset_index = OffsetIndex(
+            CachedFile(descriptors, prefix + paths.OFFSET_INDEX), base_offset, index_bytes
+        )
+        self.time_index = TimeIndex(
+            CachedFile(descriptors, prefix + paths.TIME_INDEX), base_offset, index_bytes
+        )
+        self._index_interval_bytes = config.index_interval_bytes
+        self._created_ms = now_ms
+        self._jitter_ms = jitter_ms
+        self._has_overhang = False
+        self._first_timestamp: int | None = None
+        self._is_loaded = False
+        self._last_indexed = 0
+        self._max_timestamp = NO_TIMESTAMP
+        self._offset_of_max_timestamp = base_offset
+        self._places: dict[int, int] = {}
+        """Base offset -> position of batches written lately: consumers at the end ask for just these."""
+
+    def __repr__(self) -> str:
+        return f"Segment({self.file.path!r}, {self.size_bytes} bytes)"
+
+    def load(self) -> None:
+        """Read what the indexes end with; needed before the first append, and done only once."""
+        if not self._is_loaded:
+            self.offset_index.load()
+            self._last_indexed = self.offset_index.last_position
+            self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last
+            self._is_loaded = True
+
+    def create(self) -> None:
+        """Make the file, empty, instead of ``load``; the indexes get theirs when they are stored."""
+        self.file.open(create=True)
+        self.offset_index.begin()
+        self.time_index.begin()
+        self._is_loaded = True
+
+    @property
+    def max_timestamp(self) -> int:
+        """The latest timestamp of all records, in ms; -1 if none has any."""
+        self.load()
+        return self._max_timestamp
+
+    @property
+    def first_timestamp(self) -> int:
+        """The first batch's max timestamp, from which the segment's age counts; -1 if unknown."""
+        if self._first_timestamp is None and self.size_bytes:
+            _, batch = next(read_headers(self.file.open(), 0, self.size_bytes))
+            self._first_timestamp = batch.max_timestamp
+        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+
+    def read_next_offset(self) -> int:
+        """The offset behind the last batch, found on disk.  Raises CorruptLog if the file ends inside one."""
+        next_offset = self.base_offset
+        for _, batch in read_headers(self.file.open(), self.offset_index.last_position, self.size_bytes):
+            next_offset = batch.next_offset
+        return next_offset
+
+    # Appending
+
+    def should_roll(self, batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
+        """Whether ``batch``, whose offset is set, belongs into a segment of its own."""
+        if not self.size_bytes:
+            return batch.last_offset - self.base_offset > RELATIVE_OFFSET_MAX
+        first_timestamp = self._first_timestamp
+        if first_timestamp is None:
+            first_timestamp = self.first_timestamp
+        age = batch.max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - self._created_ms
+        return (
+            self.size_bytes + batch.size_bytes > config.segment_bytes
+            or age > config.segment_ms - self._jitter_ms
+            or batch.base_offset + batch.last_offset_delta - self.base_offset > RELATIVE_OFFSET_MAX
+            or self.offset_index.is_full
+            or self.time_index.is_full
+        )
+
+    def append(self, batch: RecordBatch) -> None:
+        """Write ``batch`` at the end.  On OSError the segment is as it was before."""
+        position = self.size_bytes
+        if self._has_overhang:
+            self._cut_overhang()
+        if self.offset_index.wants_store or self.time_index.wants_store:
+            self.offset_index.store()
+            self.time_index.store()
+        try:
+            self.file.open().pwrite(batch.data, position)
+        except OSError:
+            self._has_overhang = True
+            try:
+                self._cut_overhang()
+            except OSError:
+                pass  # tried again before the next write; meanwhile nobody reads behind size_bytes
+            raise
+        places = self._places
+        if len(places) >= _PLACES_MAX:
+            places.clear()
+        places[batch.base_offset] = position
+        self.note(batch, position)
+
+    def note(self, batch: RecordBatch, position: int) -> None:
+        """Count in a batch that the file has at ``position``, where the segment ended so far."""
+        last_offset = batch.base_offset + batch.last_offset_delta
+        timestamp = batch.max_timestamp
+        if timestamp > self._max_timestamp:
+            self._max_timestamp = timestamp
+            self._offset_of_max_timestamp = last_offset
+        if position - self._last_indexed > self._index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
+            self._last_indexed = position
+        elif not position:
+            self._first_timestamp = timestamp
+        self.size_bytes = position + batch.size_bytes
+
+    def _cut_overhang(self) -> None:
+        self.file.open().truncate(self.size_bytes)
+        self._has_overhang = False
+
+    def seal(self) -> None:
+        """Leave files that are complete: the time index ends with the latest timestamp of all."""
+        self.load()
+        if self._has_overhang:
+            self._cut_overhang()
+        self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
+        self.offset_index.store()
+        self.time_index.store()
+        self._places.clear()
+
+    # Finding
+
+    def locate(self, offset: int) -> int | None:
+        """Where the batch starts that holds ``offset``, or else the next one; None if there is none."""
+        position = self._places.get(offset)
+        if position is not None:
+            return position
+        return find_batch(self.file.open(), offset, self.offset_index.lookup(offset), self.size_bytes)
+
+    def find_by_timestamp(self, timestamp: int, start: int) -> FoundRecord | None:
+        """The first record from offset ``start`` on that is not before ``timestamp``."""
+        position = self.offset_index.lookup(max(self.time_index.lookup(timestamp), start))
+        return self._find_record(position, timestamp, start)
+
+    def find_max_timestamp(self) -> FoundRecord | None:
+        """The first record that has the segment's latest timestamp."""
+        self.load()
+        position = self.offset_index.lookup(self._offset_of_max_timestamp)
+        return self._find_record(position, self._max_timestamp, self.base_offset)
+
+    def _find_record(self, position: int, timestamp: int, start: int) -> FoundRecord | None:
+        batches = read_stored_batches(self.file.open(), position, self.size_bytes, window_size=_SEARCH_WINDOW)
+        for batch_position, batch in batches:
+            if batch.max_timestamp < timestamp:
+                continue
+            try:
+                for record in batch.records():
+                    if record.timestamp >= timestamp and record.offset >= start:
+                        return FoundRecord(record.offset, record.timestamp, batch.partition_leader_epoch)
+            except CorruptRecords as error:
+                raise CorruptLog(self.file.path, batch_position, str(error)) from error
+        return None
+
+    # Shortening and closing
+
+    def truncate_to(self, offset: int, now_ms: int) -> None:
+        """Drop the batch that holds ``offset`` and all behind it."""
+        self.load()
+        position = self.locate(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self._places.clear()
+        if position is not None:
+            self.size_bytes = position
+            self._cut_overhang()
+        if not self.size_bytes:
+            self._created_ms = now_ms
+            self._first_timestamp = None
+        self._last_indexed = self.offset_index.last_position
+        # What the time index knows, and what came after its last entry.
+        self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last
+        start = self.offset_index.lookup(self._offset_of_max_timestamp)
+        for _, batch in read_headers(self.file.open(), start, self.size_bytes):
+            if batch.max_timestamp > self._max_timestamp:
+                self._max_timestamp = batch.max_timestamp
+                self._offset_of_max_timestamp = batch.last_offset
+
+    def reset_indexes(self) -> None:
+        """Forget what the indexes say, and the size: recovery counts every batch in again."""
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.size_bytes = 0
+        self._last_indexed = 0
+        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        self._is_loaded = True
+
+    def cut(self) -> None:
+        """Make the file end with the last batch that was counted in."""
+        self._cut_overhang()
+
+    def mark_deleted(self, removals: Removals, due_ms: int) -> None:
+        """Rename the files so that no restart takes them for live; they go when ``due_ms`` is past."""
+        self.close()
+        prefix = self.file.path.removesuffix(paths.LOG)
+        for suffix in paths.SEGMENT_FILES:
+            removals.mark_file(prefix + suffix, due_ms)
+
+    def close(self) -> None:
+        """Let go of the descriptors."""
+        self.file.close()
+        self.offset_index.close()
+        self.time_index.close()

@@ -1,0 +1,48 @@
+"""The segments of one log: found on disk, or begun."""
+
+import os
+
+from storage import paths
+from storage.config import LogConfig
+from storage.log_services import LogServices
+from storage.segment import Segment
+
+
+def list_segments(
+    services: LogServices, directory: str, names: list[str], config: LogConfig, now_ms: int
+) -> list[Segment]:
+    """The segments among ``names``, oldest first; index files without a segment are removed."""
+    file_system = services.file_system
+    bases = {base for name in names if (base := paths.parse_offset_name(name, paths.LOG)) is not None}
+    for name in names:
+        for suffix in paths.SEGMENT_FILES[1:]:
+            base = paths.parse_offset_name(name, suffix)
+            if base is not None and base not in bases:
+                path = os.path.join(directory, name)
+                services.report(f"{path} has no segment; it is removed")
+                file_system.remove(path)
+    segments = []
+    for base in sorted(bases):
+        segment = Segment(directory, base, config, services.descriptors, now_ms=now_ms)
+        segment.size_bytes = file_system.file_size(segment.file.path)
+        segments.append(segment)
+    return segments
+
+
+def create_segment(
+    services: LogServices, directory: str, base_offset: int, config: LogConfig, now_ms: int
+) -> Segment:
+    """A new, empty segment; whatever lies under its names is removed first."""
+    jitter_ms = 0
+    if config.segment_jitter_ms:
+        jitter_ms = services.random_below(max(min(config.segment_jitter_ms, config.segment_ms), 1))
+    prefix = os.path.join(directory, paths.offset_name(base_offset))
+    for suffix in paths.SEGMENT_FILES:
+        if services.file_system.exists(prefix + suffix):
+            services.report(f"{prefix + suffix} is in the way of a new segment and is removed")
+            services.file_system.remove(prefix + suffix)
+    segment = Segment(
+        directory, base_offset, config, services.descriptors, now_ms=now_ms, jitter_ms=jitter_ms
+    )
+    segment.create()
+    return segment

@@ -1,0 +1,111 @@
+"""Walks over the batches of a ``.log`` file: by header only, or whole.
+
+Nothing here checks CRCs.  CorruptLog is raised where the bytes are no batch, or not all of one (after
+a crash that is the torn tail), UnsupportedFormat at an entry in the format of an old Kafka.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+
+from protocol.records.batch import LOG_OVERHEAD, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
+from storage.errors import CorruptLog, UnsupportedFormat
+from storage.filesystem import File
+
+# Base offset, length, magic and last offset delta: all that finding an offset needs.
+_PLACE = Struct(">qi4xb6xi")
+
+_HEADERS_WINDOW = 4096
+BATCHES_WINDOW = 1 << 20
+
+
+def find_batch(file: File, offset: int, position: int, end: int) -> int | None:
+    """Where the first batch from ``position`` on starts that ends at ``offset`` or later.
+
+    None if there is none before byte ``end``.
+    """
+    window = b""
+    window_position = position
+    while position < end:
+        at = position - window_position
+        if at + _PLACE.size > len(window):
+            window = file.pread(min(_HEADERS_WINDOW, end - position), position)
+            window_position = position
+            at = 0
+            if len(window) < _PLACE.size:
+                raise CorruptLog(file.path, position, "the file ends inside a batch")
+        base_offset, length, magic, last_offset_delta = _PLACE.unpack_from(window, at)
+        if magic != MAGIC or length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD:
+            raise _bad_header(file.path, position, magic, length)
+        if base_offset + last_offset_delta >= offset:
+            return position
+        position += length + LOG_OVERHEAD
+    return None
+
+
+def read_batch_size(file: File, position: int) -> int:
+    """The size of the batch at ``position``, in bytes."""
+    header = file.pread(_PLACE.size, position)
+    if len(header) < _PLACE.size:
+        raise CorruptLog(file.path, position, "the file ends inside a batch")
+    _, length, magic, _ = _PLACE.unpack(header)
+    if magic != MAGIC or length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD:
+        raise _bad_header(file.path, position, magic, length)
+    return int(length) + LOG_OVERHEAD
+
+
+def read_headers(file: File, position: int, end: int) -> Iterator[tuple[int, RecordBatch]]:
+    """The header of every batch from ``position`` to byte ``end``, with its position in the file.
+
+    Of such a batch nothing but the header's fields may be used.
+    """
+    window = b""
+    window_position = position
+    while position < end:
+        at = position - window_position
+        if at + RECORD_BATCH_OVERHEAD > len(window):
+            window = file.pread(min(_HEADERS_WINDOW, end - position), position)
+            window_position = position
+            at = 0
+        batch = _read_header(file, window, at, position, end)
+        yield position, batch
+        position += batch.size_bytes
+
+
+def read_stored_batches(
+    file: File, position: int, end: int, *, window_size: int = BATCHES_WINDOW
+) -> Iterator[tuple[int, RecordBatch]]:
+    """Every batch from ``position`` to byte ``end``, whole, with its position in the file."""
+    window = b""
+    window_position = position
+    while position < end:
+        at = position - window_position
+        if at + RECORD_BATCH_OVERHEAD > len(window):
+            window = file.pread(min(window_size, end - position), position)
+            window_position = position
+            at = 0
+        batch = _read_header(file, window, at, position, end)
+        if at + batch.size_bytes > len(window):
+            window = file.pread(min(max(window_size, batch.size_bytes), end - position), position)
+            window_position = position
+            batch = RecordBatch(window)
+        yield position, batch
+        position += batch.size_bytes
+
+
+def _read_header(file: File, window: bytes, at: int, position: int, end: int) -> RecordBatch:
+    if len(window) - at < RECORD_BATCH_OVERHEAD:
+        raise CorruptLog(file.path, position, f"{end - position} bytes hold no whole batch")
+    batch = RecordBatch(window, at)
+    if batch.magic != MAGIC or batch.size_bytes < RECORD_BATCH_OVERHEAD:
+        raise _bad_header(file.path, position, batch.magic, batch.size_bytes - LOG_OVERHEAD)
+    if position + batch.size_bytes > end:
+        raise CorruptLog(
+            file.path, position, f"a batch of {batch.size_bytes} bytes, of which {end - position} are there"
+        )
+    return batch
+
+
+def _bad_header(path: str, position: int, magic: int, length: int) -> CorruptLog | UnsupportedFormat:
+    if magic in (0, 1) and length > 0:
+        return UnsupportedFormat(path, f"at byte {position}: record format {magic}, from before Kafka 0.11")
+    return CorruptLog(path, position, f"no record batch: format {magic}, length {length}")
