@@ -1,0 +1,132 @@
+"""Where a broker's settings come from: properties files, environment variables, the command line."""
+
+from collections.abc import Iterable, Mapping
+
+from broker.config.checks import base_name
+from broker.config.definitions import ConfigError, Scope, find
+
+ENVIRONMENT_PREFIX = "KAFKA_"
+
+OF_THE_IMAGE = frozenset(
+    (
+        "KAFKA_GC_LOG_OPTS",
+        "KAFKA_HEAP_OPTS",
+        "KAFKA_JMX_HOSTNAME",
+        "KAFKA_JMX_OPTS",
+        "KAFKA_JVM_PERFORMANCE_OPTS",
+        "KAFKA_LOG4J_LOGGERS",
+        "KAFKA_LOG4J_OPTS",
+        "KAFKA_LOG4J_ROOT_LOGLEVEL",
+        "KAFKA_OPTS",
+        "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+        "KAFKA_VERSION",
+    )
+)
+"""Variables by which Kafka's image starts its Java process; they name no setting."""
+
+_BLANKS = " \t\f"
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def read_properties(data: bytes) -> dict[str, str]:
+    """The pairs of a Java properties file.  A key that comes again replaces what was said before.
+
+    Java's rules: bytes are Latin-1 and everything else is ``\\uXXXX``; ``=``, ``:`` or blanks end a key; a
+    backslash at the end of a line continues it; ``#`` and ``!`` begin comments. ``ConfigError`` for a ``\\u``
+    that four hexadecimal digits do not follow, the one thing that Java refuses.
+    """
+    pairs: dict[str, str] = {}
+    for line in _logical_lines(data.decode("latin-1")):
+        key, value = _split(line)
+        pairs[_unescape(key)] = _unescape(value)
+    return pairs
+
+
+def _logical_lines(text: str) -> Iterable[str]:
+    """Lines without comments and leading blanks, continued ones joined."""
+    pending: str | None = None
+    for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        line = natural.lstrip(_BLANKS)
+        if pending is None and (not line or line[0] in "#!"):
+            continue
+        joined = line if pending is None else pending + line
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending = joined[:-1]
+        else:
+            pending = None
+            if joined:
+                yield joined
+    if pending is not None:
+        yield pending
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Where the key ends, and where, behind blanks and one separator, the value begins."""
+    end = 0
+    while end < len(line) and line[end] not in "=:" + _BLANKS:
+        end += 2 if line[end] == "\\" else 1
+    end = min(end, len(line))
+    value = line[end:].lstrip(_BLANKS)
+    if value[:1] in ("=", ":"):
+        value = value[1:].lstrip(_BLANKS)
+    return line[:end], value
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    characters: list[str] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        position += 1
+        if character != "\\" or position == len(text):
+            characters.append(character)
+            continue
+        escaped = text[position]
+        position += 1
+        if escaped == "u":
+            digits = text[position : position + 4]
+            if len(digits) != 4 or any(digit not in "0123456789abcdefABCDEF" for digit in digits):
+                raise ConfigError(f"\\u{digits} in a properties file: \\u needs four hexadecimal digits")
+            escaped = chr(int(digits, 16))
+            position += 4
+        else:
+            escaped = _ESCAPED.get(escaped, escaped)
+        characters.append(escaped)
+    # Two escapes may be the halves of one character outside the basic plane.
+    return "".join(characters).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def read_override(text: str) -> tuple[str, str]:
+    """``name=value``, as ``--override`` takes it."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError(f"--override {text}: expected name=value")
+    return name.strip(), value
+
+
+def setting_of_variable(variable: str) -> str:
+    """The name that Kafka's image makes of ``KAFKA_…``: ``_`` dot, ``__`` underscore, ``___`` dash."""
+    name = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
+    return name.replace("...", "-").replace("..", "_")
+
+
+def read_environment(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The settings in ``KAFKA_…`` variables, and the variables that name none.
+
+    Kubernetes sets some for every service it knows: ``KAFKA_PORT=tcp://…`` is no setting.
+    """
+    settings: dict[str, str] = {}
+    ignored: list[str] = []
+    for variable, value in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        name = setting_of_variable(variable)
+        known = find(Scope.BROKER, base_name(name))
+        if variable in OF_THE_IMAGE or known is None or known.is_dynamic_only:
+            ignored.append(variable)
+        else:
+            settings[name] = value
+    return settings, sorted(ignored)
