@@ -111,19 +111,11 @@ class FileSystem(ABC):
     def lock(self, path: str) -> Lock | None:
         """Lock the file at ``path``, created if need be; None if another process holds it."""
 
-    def write_atomically(self, path: str, data: bytes) -> None:
-        """Replace a small file so that after a crash it is the old one or the new one, whole.
+    def replace_file(self, path: str, data: bytes, *, sync: bool) -> None:
+        """Put a small file, by renaming, in place of the old one: whoever reads sees one of them, whole.
 
-        It is on the device on return.
+        With ``sync`` that is so even after a power cut; which one it is then is not said.
         """
-        self._put_aside(path, data, sync=True)
-        self.sync_directory(os.path.dirname(path))
-
-    def write_by_rename(self, path: str, data: bytes) -> None:
-        """The same for a kill of the process only: nothing waits for the device."""
-        self._put_aside(path, data, sync=False)
-
-    def _put_aside(self, path: str, data: bytes, *, sync: bool) -> None:
         temporary = path + ".tmp"
         file = self.open(temporary, create=True)
         file.truncate(0)
@@ -131,6 +123,11 @@ class FileSystem(ABC):
         if sync:
             file.sync()
         self.rename(temporary, path)
+
+    def write_durably(self, path: str, data: bytes) -> None:
+        """The same, and on return the new file is on the device."""
+        self.replace_file(path, data, sync=True)
+        self.sync_directory(os.path.dirname(path))
 
 
 _sync_data = getattr(os, "fdatasync", os.fsync)

@@ -68,7 +68,7 @@ def write_meta_properties(file_system: FileSystem, directory: str, properties: M
     if properties.directory_id is not None:
         values["directory.id"] = uuid_to_text(properties.directory_id)
     path = os.path.join(directory, paths.META_PROPERTIES)
-    file_system.write_atomically(path, format_properties(values).encode("utf-8"))
+    file_system.write_durably(path, format_properties(values).encode("utf-8"))
 
 
 def _number(path: str, values: Mapping[str, str], name: str) -> int:
@@ -143,7 +143,7 @@ def read_clean_shutdown(file_system: FileSystem, directory: str) -> int | None:
 def write_clean_shutdown(file_system: FileSystem, directory: str, broker_epoch: int) -> None:
     """The last step of a stop: everything else must be on the device."""
     path = os.path.join(directory, paths.CLEAN_SHUTDOWN)
-    file_system.write_atomically(path, b'{"version":0,"brokerEpoch":%d}' % broker_epoch)
+    file_system.write_durably(path, b'{"version":0,"brokerEpoch":%d}' % broker_epoch)
 
 
 def _json_object(text: bytes) -> dict[str, Any] | None:
@@ -182,9 +182,14 @@ def read_topic_id(file_system: FileSystem, directory: str) -> bytes | None:
 
 
 def write_topic_id(file_system: FileSystem, directory: str, topic_id: bytes) -> None:
-    """On the device on return, as it must be before the first record is: without it, records are strays."""
+    """Must come before the first record: without it, records are strays.
+
+    The content is on the device on return; its name is once the directory has been fsynced, which a
+    log's first flush does.
+    """
     path = os.path.join(directory, paths.PARTITION_METADATA)
-    file_system.write_atomically(path, f"version: 0\ntopic_id: {uuid_to_text(topic_id)}".encode())
+    text = f"version: 0\ntopic_id: {uuid_to_text(topic_id)}"
+    file_system.replace_file(path, text.encode(), sync=True)
 
 
 # quorum-state
@@ -253,4 +258,4 @@ def write_quorum_state(file_system: FileSystem, directory: str, state: QuorumSta
             "data_version": 1,
         }
     text = json.dumps(values, separators=(",", ":")).encode()
-    file_system.write_atomically(os.path.join(directory, paths.QUORUM_STATE), text)
+    file_system.write_durably(os.path.join(directory, paths.QUORUM_STATE), text)

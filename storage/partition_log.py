@@ -109,6 +109,10 @@ class PartitionLog:
         """Sealed segments that no flush has covered yet."""
         self._has_new_names = is_new
         """Files came or went since the directory was fsynced."""
+        self._is_new = is_new
+        """The directory's own name was not fsynced yet."""
+        self._is_gone = False
+        """Deleted: there is nothing left that could be flushed."""
         self._has_changes = is_new or recovery_point != log_end
         """Something is to be flushed or noted before the files can be left alone."""
         self._cuts = 0
@@ -433,6 +437,8 @@ class PartitionLog:
         appends go on meanwhile: ``job = log.begin_flush()``; ``job.run()`` in a thread;
         ``job.finish()`` back on the loop.
         """
+        if self._is_gone:
+            return None
         if self.recovery_point == self.log_end and not self.leader_epochs.changed and not self._unsynced:
             return None
         try:
@@ -448,18 +454,37 @@ class PartitionLog:
             job.finish()
 
     def close(self) -> None:
-        """Flush, take a producer snapshot and leave files that need no recovery; let go of descriptors."""
-        if self._has_changes:
-            try:
-                self._active.seal()
-                self._unsynced.append(self._active)
-                self.producers.end_offset = self.log_end
-                if self._snapshots.newest != self.log_end and self.log_end > 0:
-                    self._snapshots.write(self.log_end, self.producers.entries.values())
-            except OSError as error:
-                raise DiskFailure(self.directory, "write in", error) from error
-            self.flush()
+        """Flush, and leave files that need no recovery; let go of descriptors."""
+        job = self.begin_close()
+        if job is not None:
+            job.run()
+        self.finish_close(job)
+
+    def begin_close(self) -> "FlushJob | None":
+        """The first step of ``close``: write what is only in memory; the answer is to be run."""
+        if not self._has_changes or self._is_gone:
+            return None
+        try:
+            self._active.seal()
+            self._unsynced.append(self._active)
+            self.producers.end_offset = self.log_end
+            if self.log_end > 0 and self._snapshots.newest != self.log_end:
+                self._snapshots.write(self.log_end, self.producers.entries.values())
+            return FlushJob(self)
+        except OSError as error:
+            raise DiskFailure(self.directory, "write in", error) from error
+
+    def finish_close(self, job: "FlushJob | None") -> None:
+        """The last step of ``close``, after ``job.run()``."""
+        if job is not None:
+            job.finish()
             self._has_changes = False
+        for segment in self._segments:
+            segment.close()
+
+    def abandon(self) -> None:
+        """The files were deleted or moved: let go of descriptors, and leave the rest."""
+        self._is_gone = True
         for segment in self._segments:
             segment.close()
 
@@ -469,6 +494,11 @@ class PartitionLog:
     def size_bytes(self) -> int:
         """Of all record data on disk."""
         return sum([segment.size_bytes for segment in self._segments])
+
+    @property
+    def first_base(self) -> int:
+        """Base offset of the oldest segment; log_start may lie above it."""
+        return self._bases[0]
 
     @property
     def segments(self) -> list[SegmentInfo]:
@@ -509,6 +539,7 @@ class FlushJob:
         "_log",
         "_sealed",
         "_syncs_directory",
+        "_syncs_parent",
         "end_offset",
     )
 
@@ -526,7 +557,8 @@ class FlushJob:
         if log._active not in self._sealed:
             self._files.append(log._active.file.open())
         self._syncs_directory = log._has_new_names
-        log._has_new_names = False
+        self._syncs_parent = log._is_new
+        log._has_new_names = log._is_new = False
 
     def run(self) -> None:
         """Fsync.  Safe in a thread while the loop appends, rolls, truncates or deletes.
@@ -545,11 +577,16 @@ class FlushJob:
                     # In this order: what is assigned from here on is stored by the next flush.
                     log.leader_epochs.changed = False
                     path = os.path.join(log.directory, paths.LEADER_EPOCHS)
-                    file_system.write_atomically(path, format_epochs(log.leader_epochs.entries))
+                    file_system.write_durably(path, format_epochs(log.leader_epochs.entries))
                 elif self._syncs_directory:
                     path = log.directory
                     file_system.sync_directory(path)
+                if self._syncs_parent:
+                    path = os.path.dirname(log.directory)
+                    file_system.sync_directory(path)
             except OSError as error:
+                if log._is_gone:
+                    return
                 raise DiskFailure(path, "flush", error) from error
 
     def finish(self) -> None:

@@ -126,7 +126,7 @@ class ProducerSnapshots:
 
     def write(self, offset: int, entries: Iterable[ProducerEntry]) -> None:
         """Replace the snapshot at ``offset``; it is not fsynced, see ``take_unsynced``."""
-        self._file_system.write_by_rename(self.path(offset), encode_producer_snapshot(entries))
+        self._file_system.replace_file(self.path(offset), encode_producer_snapshot(entries), sync=False)
         self.remove(offset, keep_file=True)
         insort(self._offsets, offset)
         self._unsynced.append(offset)

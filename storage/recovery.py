@@ -59,8 +59,8 @@ def recover_log(
     end_offset = segments[first].base_offset
     for number in range(first, len(segments)):
         segment = segments[number]
-        if number >= len(segments) - 2 and snapshots.newest != segment.base_offset:
-            snapshots.write(segment.base_offset, producers.entries.values())
+        if number >= len(segments) - 2:
+            _take_snapshot(snapshots, segment.base_offset, producers)
         size = segment.size_bytes
         end_offset = recover_segment(services, segment, epochs, producers)
         if segment.size_bytes < size:
@@ -70,13 +70,12 @@ def recover_log(
                 snapshots.remove(later.base_offset)
             break
     epochs.truncate_from_end(end_offset)
-    if snapshots.newest != end_offset:
-        snapshots.write(end_offset, producers.entries.values())
+    _take_snapshot(snapshots, end_offset, producers)
     for file in snapshots.take_unsynced():
         file.sync()
     for segment in segments:
         segment.close()
-    services.file_system.write_atomically(
+    services.file_system.write_durably(
         os.path.join(directory, paths.LEADER_EPOCHS), format_epochs(epochs.entries)
     )
 
@@ -119,6 +118,11 @@ def recover_segment(
         segment.cut()
     segment.seal()
     return next_offset
+
+
+def _take_snapshot(snapshots: ProducerSnapshots, offset: int, producers: ProducerState) -> None:
+    if offset > (snapshots.newest or 0):
+        snapshots.write(offset, producers.entries.values())
 
 
 _OLD_HEADER = Struct(">qiI")

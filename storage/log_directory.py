@@ -1,0 +1,389 @@
+"""One entry of ``log.dirs``: its lock, its replicas, its checkpoints, and how it is left."""
+
+import os
+from collections.abc import Callable, Iterable
+
+from protocol.uuids import ONE_UUID
+from storage import paths
+from storage.checkpoints import Replica, format_offsets, read_offsets
+from storage.config import LogConfig
+from storage.errors import (
+    CorruptFile,
+    DirectoryLocked,
+    DiskFailure,
+    InconsistentTopicId,
+    ReplicaExists,
+    ReplicaNotFound,
+    StorageError,
+    UnexpectedDirectory,
+)
+from storage.filesystem import FileSystem, Lock
+from storage.loading import create_log, load_log
+from storage.log_services import LogServices, Report
+from storage.node_files import (
+    NO_BROKER_EPOCH,
+    MetaProperties,
+    read_clean_shutdown,
+    read_meta_properties,
+    read_topic_id,
+    write_clean_shutdown,
+    write_meta_properties,
+    write_topic_id,
+)
+from storage.partition_log import FlushJob, PartitionLog
+
+METADATA_TOPIC_ID = ONE_UUID
+
+
+def run_in_turn(jobs: list[FlushJob]) -> None:
+    """Run flushes one after the other."""
+    for job in jobs:
+        job.run()
+
+
+class LogDirectory:
+    """A log directory that this process holds.
+
+    Opening it reads names and checkpoints, but no log: each is opened when ``open_log`` asks for it,
+    so that thousands cost little.  After an unclean stop that includes recovery, which may take long:
+    ``open_log`` and ``create_log`` may be called from threads, for different replicas at once.
+    Everything else belongs to the event loop's thread.
+
+    Clean shutdown: the marker is gone while this object lives, and comes back in ``close`` if the
+    directory was clean or every replica has been recovered since.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        services: LogServices,
+        lock: Lock,
+        *,
+        properties: MetaProperties | None,
+        was_clean: bool,
+        previous_broker_epoch: int,
+        replicas: Iterable[Replica],
+    ) -> None:
+        """For ``open``."""
+        self.path = path
+        self.services = services
+        self.properties = properties
+        """None if the directory was never formatted: see ``write_properties``."""
+        self.was_clean = was_clean
+        self.previous_broker_epoch = previous_broker_epoch
+        """From the last clean stop; -1 after an unclean one (KIP-966)."""
+        self._lock = lock
+        self._replicas = set(replicas)
+        self._unrecovered: set[Replica] = set() if was_clean else set(self._replicas)
+        self._logs: dict[Replica, PartitionLog] = {}
+        self._metadata_log: PartitionLog | None = None
+        self._recovery_points = self._read_checkpoint(paths.RECOVERY_POINTS)
+        self._log_starts = self._read_checkpoint(paths.LOG_STARTS)
+        self._high_watermarks = self._read_checkpoint(paths.HIGH_WATERMARKS)
+
+    @classmethod
+    def open(
+        cls,
+        path: str,
+        file_system: FileSystem,
+        *,
+        random_below: Callable[[int], int],
+        report: Report,
+        now_ms: int,
+        open_files_max: int = 512,
+        producer_expiration_ms: int = 86_400_000,
+    ) -> "LogDirectory":
+        """Take the directory at ``path``, which is made if need be.
+
+        Raises DirectoryLocked, UnexpectedDirectory, CorruptFile or DiskFailure.
+        """
+        services = LogServices(
+            file_system,
+            random_below=random_below,
+            report=report,
+            open_files_max=open_files_max,
+            producer_expiration_ms=producer_expiration_ms,
+        )
+        path = path.rstrip("/") or "/"
+        try:
+            file_system.make_directory(path)
+            lock = file_system.lock(os.path.join(path, paths.LOCK))
+            if lock is None:
+                raise DirectoryLocked(path)
+            try:
+                replicas = _list_replicas(services, path, now_ms)
+                properties = read_meta_properties(file_system, path)
+                broker_epoch = read_clean_shutdown(file_system, path)
+                if broker_epoch is not None:
+                    # On the device before any log changes: else a power cut could leave it behind.
+                    file_system.remove(os.path.join(path, paths.CLEAN_SHUTDOWN))
+                    file_system.sync_directory(path)
+                return cls(
+                    path,
+                    services,
+                    lock,
+                    properties=properties,
+                    was_clean=broker_epoch is not None or not replicas,
+                    previous_broker_epoch=NO_BROKER_EPOCH if broker_epoch is None else broker_epoch,
+                    replicas=replicas,
+                )
+            except BaseException:
+                lock.release()
+                raise
+        except OSError as error:
+            raise DiskFailure(path, "use log directory", error) from error
+
+    def _read_checkpoint(self, name: str) -> dict[Replica, int]:
+        try:
+            return read_offsets(self.services.file_system, os.path.join(self.path, name))
+        except CorruptFile as damage:
+            # All that a lost checkpoint costs is a longer recovery, or deleted records coming back.
+            self.services.report(f"{damage}; it is ignored")
+            return {}
+
+    def write_properties(self, properties: MetaProperties) -> None:
+        """Format the directory, or complete what an older Kafka wrote."""
+        try:
+            write_meta_properties(self.services.file_system, self.path, properties)
+        except OSError as error:
+            raise DiskFailure(self.path, "write in", error) from error
+        self.properties = properties
+
+    # Replicas
+
+    @property
+    def replicas(self) -> list[Replica]:
+        """(topic, partition) of every replica here, open or not; the metadata log is none."""
+        return list(self._replicas)
+
+    @property
+    def logs(self) -> list[PartitionLog]:
+        """Those that are open."""
+        return list(self._logs.values())
+
+    def log(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log if it is open."""
+        return self._logs.get((topic, partition))
+
+    def needs_recovery(self, topic: str, partition: int) -> bool:
+        """Whether ``open_log`` will have to read much of it."""
+        return (topic, partition) in self._unrecovered
+
+    def topic_id(self, topic: str, partition: int) -> bytes | None:
+        """The topic id that the replica was created for; None if none is stored.
+
+        Raises ReplicaNotFound, CorruptFile.
+        """
+        self._check_presence(topic, partition)
+        return read_topic_id(self.services.file_system, self._replica_path(topic, partition))
+
+    def create_log(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, now_ms: int
+    ) -> PartitionLog:
+        """A new replica.  Waits for one fsync: nothing may be written before the topic id is.
+
+        Raises ReplicaExists or DiskFailure.
+        """
+        directory = self._replica_path(topic, partition)
+        if (topic, partition) in self._replicas:
+            raise ReplicaExists(directory)
+        try:
+            self.services.file_system.make_directory(directory)
+            write_topic_id(self.services.file_system, directory, topic_id)
+            log = create_log(self.services, directory, topic, partition, topic_id, config, now_ms=now_ms)
+        except OSError as error:
+            raise DiskFailure(directory, "create", error) from error
+        self._replicas.add((topic, partition))
+        self._logs[topic, partition] = log
+        return log
+
+    def open_log(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, now_ms: int
+    ) -> PartitionLog:
+        """The log, from disk if it is not open yet, recovered if need be.
+
+        Raises ReplicaNotFound, InconsistentTopicId, CorruptLog, UnsupportedFormat, DiskFailure.
+        """
+        replica = (topic, partition)
+        log = self._logs.get(replica)
+        if log is not None:
+            if log.topic_id != topic_id:
+                raise InconsistentTopicId(log.directory, log.topic_id, topic_id)
+            return log
+        self._check_presence(topic, partition)
+        directory = self._replica_path(topic, partition)
+        try:
+            stored_id = read_topic_id(self.services.file_system, directory)
+            if stored_id != topic_id:
+                raise InconsistentTopicId(directory, stored_id, topic_id)
+            log = load_log(
+                self.services,
+                directory,
+                topic,
+                partition,
+                topic_id,
+                config,
+                was_clean=replica not in self._unrecovered,
+                recovery_point=self._recovery_points.get(replica, 0),
+                log_start=self._log_starts.get(replica, 0),
+                high_watermark=self._high_watermarks.get(replica, 0),
+                now_ms=now_ms,
+            )
+        except OSError as error:
+            raise DiskFailure(directory, "open", error) from error
+        self._logs[replica] = log
+        self._unrecovered.discard(replica)
+        return log
+
+    def open_metadata_log(self, config: LogConfig, *, now_ms: int) -> PartitionLog:
+        """``__cluster_metadata-0``, made if need be; Kafka reads all of it at each start, and so do we.
+
+        It stands apart: it is in no checkpoint, and not among ``replicas`` and ``logs``.
+        """
+        if self._metadata_log is not None:
+            return self._metadata_log
+        directory = os.path.join(self.path, paths.METADATA_REPLICA)
+        file_system = self.services.file_system
+        try:
+            if not file_system.exists(os.path.join(directory, paths.PARTITION_METADATA)):
+                file_system.make_directory(directory)
+                write_topic_id(file_system, directory, METADATA_TOPIC_ID)
+                file_system.sync_directory(directory)
+                file_system.sync_directory(self.path)
+            log = load_log(
+                self.services,
+                directory,
+                paths.METADATA_TOPIC,
+                0,
+                METADATA_TOPIC_ID,
+                config,
+                was_clean=False,
+                now_ms=now_ms,
+            )
+        except OSError as error:
+            raise DiskFailure(directory, "open", error) from error
+        self._metadata_log = log
+        return log
+
+    def delete_log(self, topic: str, partition: int, *, delay_ms: int = 60_000, now_ms: int) -> None:
+        """Rename the replica away at once; its files go when ``delay_ms`` have passed.
+
+        Raises ReplicaNotFound or DiskFailure.
+        """
+        path = self._move_away(topic, partition, paths.DELETE_MARK)
+        self.services.removals.add(path, now_ms + delay_ms)
+
+    def set_aside(self, topic: str, partition: int) -> str:
+        """Rename a replica that the cluster does not know to ``-stray``; it is kept.  Return where.
+
+        Raises ReplicaNotFound or DiskFailure.
+        """
+        return self._move_away(topic, partition, paths.STRAY_MARK)
+
+    def _move_away(self, topic: str, partition: int, mark: str) -> str:
+        self._check_presence(topic, partition)
+        replica = (topic, partition)
+        log = self._logs.pop(replica, None)
+        if log is not None:
+            log.abandon()
+        unique = f"{self.services.random_below(1 << 128):032x}"
+        target = os.path.join(self.path, paths.marked_name(topic, partition, unique, mark))
+        try:
+            self.services.file_system.rename(self._replica_path(topic, partition), target)
+        except OSError as error:
+            raise DiskFailure(self._replica_path(topic, partition), "rename", error) from error
+        self._replicas.discard(replica)
+        self._unrecovered.discard(replica)
+        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
+            offsets.pop(replica, None)
+        return target
+
+    def _check_presence(self, topic: str, partition: int) -> None:
+        if (topic, partition) not in self._replicas:
+            raise ReplicaNotFound(topic, partition)
+
+    def _replica_path(self, topic: str, partition: int) -> str:
+        return os.path.join(self.path, paths.replica_name(topic, partition))
+
+    # Checkpoints
+
+    def begin_checkpoint(self) -> Callable[[], None]:
+        """Recovery points and log starts as they are now; calling the answer writes them, in a thread."""
+        for replica, log in list(self._logs.items()):  # threads may add to it
+            self._recovery_points[replica] = log.recovery_point
+            if log.log_start > log.first_base:
+                self._log_starts[replica] = log.log_start
+            else:
+                self._log_starts.pop(replica, None)
+        recovery_points = format_offsets(self._recovery_points)
+        log_starts = format_offsets(self._log_starts)
+
+        def write() -> None:
+            self._write_checkpoint(paths.RECOVERY_POINTS, recovery_points)
+            self._write_checkpoint(paths.LOG_STARTS, log_starts)
+
+        return write
+
+    def begin_high_watermark_checkpoint(self) -> Callable[[], None]:
+        """The same for the high watermarks, which are due more often."""
+        for replica, log in list(self._logs.items()):  # threads may add to it
+            self._high_watermarks[replica] = log.high_watermark
+        high_watermarks = format_offsets(self._high_watermarks)
+        return lambda: self._write_checkpoint(paths.HIGH_WATERMARKS, high_watermarks)
+
+    def _write_checkpoint(self, name: str, content: bytes) -> None:
+        path = os.path.join(self.path, name)
+        try:
+            self.services.file_system.write_durably(path, content)
+        except OSError as error:
+            raise DiskFailure(path, "write", error) from error
+
+    # The end
+
+    def close(
+        self, *, broker_epoch: int = NO_BROKER_EPOCH, run_jobs: Callable[[list[FlushJob]], None] = run_in_turn
+    ) -> None:
+        """Close every log, write the checkpoints, then the marker of a clean stop; let go of the lock.
+
+        ``run_jobs`` runs all flushes, perhaps several at once.  Raises DiskFailure, and then there is
+        no marker: the next start recovers.
+        """
+        try:
+            logs = self.logs
+            if self._metadata_log is not None:
+                logs.append(self._metadata_log)
+            jobs = [log.begin_close() for log in logs]
+            run_jobs([job for job in jobs if job is not None])
+            for log, job in zip(logs, jobs, strict=True):
+                log.finish_close(job)
+            self.begin_checkpoint()()
+            self.begin_high_watermark_checkpoint()()
+            if not self._unrecovered:
+                try:
+                    write_clean_shutdown(self.services.file_system, self.path, broker_epoch)
+                except OSError as error:
+                    raise DiskFailure(self.path, "write in", error) from error
+        finally:
+            self._lock.release()
+
+
+def _list_replicas(services: LogServices, path: str, now_ms: int) -> list[Replica]:
+    """Live replicas; those marked as deleted are taken up for removal.  Raises UnexpectedDirectory."""
+    replicas = []
+    unexpected: StorageError | None = None
+    for name in services.file_system.list_directories(path):
+        if name in (paths.METADATA_REPLICA, paths.REMOTE_INDEX_CACHE):
+            continue
+        if paths.parse_marked_name(name, paths.DELETE_MARK) is not None:
+            services.removals.add(os.path.join(path, name), now_ms)
+        elif paths.parse_marked_name(name, paths.STRAY_MARK) is not None:
+            services.report(f"{os.path.join(path, name)} belongs to no topic; it is kept, and not served")
+        elif paths.parse_marked_name(name, paths.FUTURE_MARK) is not None:
+            services.report(f"{os.path.join(path, name)} is a copy that was not finished; it is kept")
+        elif (replica := paths.parse_replica_name(name)) is not None:
+            replicas.append(replica)
+        else:
+            unexpected = UnexpectedDirectory(os.path.join(path, name))
+    if unexpected is not None:
+        raise unexpected
+    return replicas
