@@ -29,6 +29,8 @@ from broker.network.sending import Part, RunBlocking, send_parts
 from broker.network.timers import Timers
 from broker.network.waiting import Waiting
 
+_POISON = b"\xdb"
+
 
 class Pending(Protocol):
     """A request that has started and has no answer yet."""
@@ -212,7 +214,7 @@ class Connection:
             outcome = dispatch.start(frame, state)
             if isinstance(outcome, list):
                 if poison:
-                    frame[:] = bytes(len(frame))
+                    frame[:] = _POISON * len(frame)
                 if self._owed:
                     self._owed.append(outcome)
                 else:
@@ -222,7 +224,7 @@ class Connection:
                 if outcome.waiting.exclusive:
                     await self._wait_released(outcome.waiting)
                 if poison:
-                    frame[:] = bytes(len(frame))
+                    frame[:] = _POISON * len(frame)
                 if not outcome.may_overlap:
                     await self._settle()
             if len(self._owed) >= limits.REQUESTS_IN_FLIGHT_MAX:

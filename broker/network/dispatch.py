@@ -15,6 +15,7 @@ from protocol.api_keys import ApiKey
 from protocol.headers import read_client_id, read_request_start
 from protocol.schema import Message
 from storage.errors import StorageError
+from storage.file_range import FileRange
 
 if TYPE_CHECKING:
     from broker.services import Services
@@ -117,10 +118,10 @@ class Dispatcher:
             parts = answer.encode_parts(version, start)  # type: ignore[attr-defined]
         first = parts[0]
         assert isinstance(first, bytearray)
-        size = len(first)
-        for part in parts[1:]:
-            size += part.size_bytes if hasattr(part, "size_bytes") else len(part)
-        _SIZE.pack_into(first, 0, size - _SIZE.size)
+        size = len(first) - _SIZE.size
+        if len(parts) > 1:
+            size += sum(part.size_bytes if isinstance(part, FileRange) else len(part) for part in parts[1:])
+        _SIZE.pack_into(first, 0, size)
         return parts
 
     def _encode_failure(

@@ -92,8 +92,16 @@ class Network:
         )
         self._numbers = itertools.count(1)
         self._per_address: Counter[str] = Counter()
-        self._someone_left = trio.Event()
-        self._was_full = False
+        self._room_changed = trio.Event()
+
+    def apply(self, settings: NetworkSettings) -> None:
+        """Take over how many connections there may be; the other settings hold from the start."""
+        self.settings = self.settings._replace(
+            connections_max=settings.connections_max,
+            connections_per_address_max=settings.connections_per_address_max,
+            connections_per_address_overrides=settings.connections_per_address_overrides,
+        )
+        self._wake_doors()
 
     async def accept(self, bound: BoundListener, dispatch: Dispatch, nursery: trio.Nursery) -> None:
         """Let clients in through one listener until cancelled; ``nursery`` keeps their connections."""
@@ -178,15 +186,19 @@ class Network:
             self._per_address[host] -= 1
             if not self._per_address[host]:
                 del self._per_address[host]
-            self._someone_left.set()
-            self._someone_left = trio.Event()
+            self._wake_doors()
 
     async def _wait_room(self, listener: Listener) -> None:
+        if len(self.connections) < self.settings.connections_max:
+            return
         limit = self.settings.connections_max
-        if len(self.connections) >= limit:
-            self.log.warn(f"{listener.name} accepts nobody until one of {limit} connections ends")
-        while len(self.connections) >= limit:
-            await self._someone_left.wait()
+        self.log.warn(f"{listener.name} accepts nobody until one of {limit} connections ends")
+        while len(self.connections) >= self.settings.connections_max:
+            await self._room_changed.wait()
+
+    def _wake_doors(self) -> None:
+        self._room_changed.set()
+        self._room_changed = trio.Event()
 
     def _sweep(self, now: float, idle_max: float) -> None:
         memory = self.memory

@@ -1,9 +1,16 @@
 """The settings of the network, as Kafka names them, in the form in which connections use them."""
 
+import socket
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from broker import limits
+
+if TYPE_CHECKING:
+    from broker.config.broker_config import BrokerConfig
+
+_NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
 class NetworkSettings(NamedTuple):
@@ -24,7 +31,7 @@ class NetworkSettings(NamedTuple):
     connections_per_address_max: int = 2_147_483_647
     """``max.connections.per.ip``: those beyond are closed at once."""
 
-    connections_per_address_overrides: Mapping[str, int] = {}
+    connections_per_address_overrides: Mapping[str, int] = _NOBODY
     """``max.connections.per.ip.overrides``, by address."""
 
     backlog: int = 50
@@ -35,3 +42,42 @@ class NetworkSettings(NamedTuple):
 
     receive_buffer_bytes: int | None = None
     """``socket.receive.buffer.bytes`` if the user has set it; otherwise the system sizes it as it needs."""
+
+    @classmethod
+    def from_config(cls, config: "BrokerConfig") -> Self:
+        """What the broker's settings say; ``ConfigError`` for an override whose host is unknown."""
+        queued: int = config.get("queued.max.request.bytes")
+        return cls(
+            request_bytes_max=config.get("socket.request.max.bytes"),
+            queued_request_bytes_max=queued if queued > 0 else limits.UNFINISHED_REQUEST_BYTES_MAX,
+            idle_ms_max=config.get("connections.max.idle.ms"),
+            connections_max=config.get("max.connections"),
+            connections_per_address_max=config.get("max.connections.per.ip"),
+            connections_per_address_overrides=_read_overrides(config.get("max.connections.per.ip.overrides")),
+            backlog=config.get("socket.listen.backlog.size"),
+            send_buffer_bytes=_size_if_set(config, "socket.send.buffer.bytes"),
+            receive_buffer_bytes=_size_if_set(config, "socket.receive.buffer.bytes"),
+        )
+
+
+def _size_if_set(config: "BrokerConfig", name: str) -> int | None:
+    size: int = config.get(name)
+    return size if config.is_set(name) and size > 0 else None
+
+
+def _read_overrides(text: str) -> Mapping[str, int]:
+    """``host:count`` pairs; hosts are looked up once, as in Kafka."""
+    if not text:
+        return _NOBODY
+    from broker.config.listeners import read_pairs
+    from broker.config.value_types import ConfigError
+
+    name = "max.connections.per.ip.overrides"
+    overrides = {}
+    for host, count in read_pairs(name, text):
+        try:
+            address = socket.getaddrinfo(host, None)[0][4][0]
+            overrides[str(address)] = int(count)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"Invalid value {text} for configuration {name}: {host}:{count}") from error
+    return overrides
