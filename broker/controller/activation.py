@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from broker.controller.decision import Decision, VersionedRecord
+from broker.controller.decision import Decision
 from broker.metadata.image import ELIGIBLE_LEADER_REPLICAS_VERSION, MetadataImage, ResourceType
+from broker.metadata.records import VersionedRecord
 from protocol.stored.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,

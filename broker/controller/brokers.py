@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from broker.controller.decision import Decision, VersionedRecord
+from broker.controller.decision import Decision
 from broker.controller.elections import (
     TopicRules,
     broker_changes,
@@ -16,6 +16,7 @@ from broker.metadata.features import (
     writes_cordoned_directories,
 )
 from broker.metadata.image import BrokerImage, Endpoint, MetadataImage
+from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import apply
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError

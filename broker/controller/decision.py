@@ -8,12 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from broker.metadata.image import MetadataImage
-from protocol.schema import Message
+from broker.metadata.records import VersionedRecord
 
 Reply = TypeVar("Reply")
-
-VersionedRecord = tuple[Message, int]
-"""A record of the metadata log and the version in which it is written."""
 
 RECORDS_MAX: Final = 10_000
 """Records of one user's command; beyond it Kafka refuses the whole request with POLICY_VIOLATION."""

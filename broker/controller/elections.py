@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from broker.controller.decision import VersionedRecord
 from broker.metadata.features import PARTITION_RECORD_VERSION
 from broker.metadata.image import (
     NO_LEADER,
@@ -18,6 +17,7 @@ from broker.metadata.image import (
     ResourceType,
     TopicImage,
 )
+from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import KEEP_LEADER
 from protocol.stored.metadata_records import PartitionChangeRecord
 

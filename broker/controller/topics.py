@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from broker.controller.decision import RECORDS_MAX, Decision, VersionedRecord
+from broker.controller.decision import RECORDS_MAX, Decision
 from broker.controller.placement import UsableBroker, place
 from broker.metadata import topic_names
 from broker.metadata.features import PARTITION_RECORD_VERSION
@@ -16,6 +16,7 @@ from broker.metadata.image import (
     collision_key,
     has_collision_characters,
 )
+from broker.metadata.records import VersionedRecord
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.stored.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord

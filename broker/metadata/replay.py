@@ -119,6 +119,12 @@ class Replay:
             self._builder.epoch = epoch
             self._builder.timestamp_ms = timestamp_ms
 
+    def skip_to(self, offset: int, epoch: int, timestamp_ms: int) -> None:
+        """Go past a batch, up to ``offset``, that says nothing about the cluster."""
+        self._builder.offset = offset
+        self._builder.epoch = epoch
+        self._builder.timestamp_ms = timestamp_ms
+
     def publish(self) -> MetadataChanges:
         """Make ``image`` say all that was applied, and return what that changes in it."""
         builder = self._before_transaction or self._builder

@@ -8,7 +8,7 @@ from broker.metadata.features import (
     writes_cordoned_directories,
 )
 from broker.metadata.image import METADATA_VERSION, BrokerImage, MetadataImage, PartitionImage, TopicImage
-from protocol.schema import Message
+from broker.metadata.records import VersionedRecord
 from protocol.stored.metadata_records import (
     BrokerEndpoint,
     BrokerFeature,
@@ -26,7 +26,7 @@ from protocol.stored.metadata_records import (
 )
 
 
-def image_records(image: MetadataImage) -> Iterator[tuple[Message, int]]:
+def image_records(image: MetadataImage) -> Iterator[VersionedRecord]:
     """Every record with its version, in Kafka's order: what later ones build on comes first.
 
     Applied to an empty image they give ``image``, but for its offset, epoch and timestamp.
@@ -77,21 +77,21 @@ def image_records(image: MetadataImage) -> Iterator[tuple[Message, int]]:
         yield token, 0
 
 
-def topic_records(topic: TopicImage) -> Iterator[tuple[Message, int]]:
+def topic_records(topic: TopicImage) -> Iterator[VersionedRecord]:
     """The records of one topic, without its settings."""
     yield TopicRecord(name=topic.name, topic_id=topic.id), 0
     for index, partition in enumerate(topic.partitions):
         yield _partition(topic.id, index, partition), PARTITION_RECORD_VERSION
 
 
-def _features(image: MetadataImage) -> Iterator[tuple[Message, int]]:
+def _features(image: MetadataImage) -> Iterator[VersionedRecord]:
     """metadata.version first: it says how the rest is to be read."""
     names = sorted(image.features, key=lambda name: (name != METADATA_VERSION, name))
     for name in names:
         yield FeatureLevelRecord(name=name, feature_level=image.features[name]), 0
 
 
-def _broker(broker: BrokerImage, metadata_version: int) -> tuple[Message, int]:
+def _broker(broker: BrokerImage, metadata_version: int) -> VersionedRecord:
     record = RegisterBrokerRecord(
         broker_id=broker.id,
         is_migrating_zk_broker=broker.is_migrating_zk_broker,

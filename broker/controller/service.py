@@ -1,0 +1,184 @@
+"""The controller at work: commands in, committed records and answers out.
+
+Commands that arrive while the disk is busy share its next fsync.  Each is decided against the image
+that all commands before it have left, is written as one batch, and is answered once that batch is on
+the device and every listener has seen the image it made.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import trio
+
+from broker.controller.decision import Command
+from broker.metadata.image import MetadataImage
+from broker.metadata.replay import MetadataChanges
+from broker.network.waiting import Waiting
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from storage.errors import DiskFailure
+
+if TYPE_CHECKING:
+    from broker.logs import Log
+    from broker.raft.service import RaftService
+
+Reply = TypeVar("Reply")
+Answer = TypeVar("Answer")
+
+Publish = Callable[[MetadataImage, MetadataChanges], None]
+"""Takes the newly committed image and what is new in it; may not raise."""
+
+RunBlocking = Callable[..., Any]
+
+
+class _Submitted(Generic[Reply]):
+    """One command on its way."""
+
+    __slots__ = ("command", "done", "has_begun", "is_withdrawn")
+
+    def __init__(self, command: Command[Reply], done: Callable[[Reply | KafkaError], None]) -> None:
+        self.command = command
+        self.done = done
+        self.has_begun = False
+        self.is_withdrawn = False
+
+
+class _Decided:
+    """A command's outcome, held back until its records are committed."""
+
+    __slots__ = ("changes", "done", "image", "outcome")
+
+    def __init__(
+        self,
+        done: Callable[[Any], None],
+        outcome: Any,
+        image: MetadataImage | None = None,
+        changes: MetadataChanges | None = None,
+    ) -> None:
+        self.done = done
+        self.outcome = outcome
+        self.image = image
+        self.changes = changes
+
+
+class ControllerService:
+    """The cluster's single writer of metadata.
+
+    ``image`` is the latest committed image.  Everything is called in the Trio thread.
+    """
+
+    def __init__(self, raft: "RaftService", log: "Log", run_blocking: RunBlocking) -> None:
+        self.raft = raft
+        self._log = log
+        self._run_blocking = run_blocking
+        self._listeners: list[Publish] = []
+        self._queue: list[_Submitted[Any]] = []
+        self._arrived = trio.Event()
+
+    @property
+    def image(self) -> MetadataImage:
+        """The cluster as last committed and published."""
+        return self.raft.image
+
+    def on_publish(self, listener: Publish) -> None:
+        """Call ``listener`` for every image from the next one on, in order of registration."""
+        self._listeners.append(listener)
+
+    def submit(self, command: Command[Reply], done: Callable[[Reply | KafkaError], None]) -> None:
+        """Carry out ``command``; call ``done`` with its reply when it is committed, or with its refusal."""
+        self._enqueue(_Submitted(command, done))
+
+    async def perform(self, command: Command[Reply]) -> Reply:
+        """Carry out ``command`` and return its reply; raises the ``KafkaError`` with which it is refused."""
+        waiting: Waiting[Reply] = Waiting()
+
+        def done(outcome: Reply | KafkaError) -> None:
+            if isinstance(outcome, KafkaError):
+                waiting.fail(outcome)
+            else:
+                waiting.answer(outcome)
+
+        self.submit(command, done)
+        return await waiting.wait()
+
+    def answer(
+        self,
+        command: Command[Reply],
+        build: Callable[[Reply | KafkaError], Answer],
+        *,
+        timeout_ms: int,
+    ) -> Waiting[Answer] | Answer:
+        """What a handler returns: the answer that ``build`` makes of the command's outcome.
+
+        After ``timeout_ms`` that is REQUEST_TIMED_OUT, and a command not yet begun is not carried out.
+        As in Kafka, no time at all is not enough.
+        """
+        if timeout_ms <= 0:
+            return build(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
+
+        def done(outcome: Reply | KafkaError) -> None:
+            if not waiting.is_answered:
+                waiting.answer(build(outcome))
+
+        def expire() -> None:
+            submitted.is_withdrawn = not submitted.has_begun
+            waiting.answer(build(KafkaError(ErrorCode.REQUEST_TIMED_OUT)))
+
+        waiting: Waiting[Answer] = Waiting(trio.current_time() + timeout_ms / 1000, expire)
+        submitted = _Submitted(command, done)
+        self._enqueue(submitted)
+        return waiting
+
+    async def run(self) -> None:
+        """Carry out what is submitted, for ever.
+
+        Raises ``DiskFailure`` when an fsync fails: then nothing may be acknowledged any more.
+        """
+        while True:
+            await self._arrived.wait()
+            self._arrived = trio.Event()
+            while self._queue:
+                queue, self._queue = self._queue, []
+                await self._carry_out(queue)
+            snapshot = self.raft.due_snapshot()
+            if snapshot is not None:
+                await self._run_blocking(snapshot.write)
+                self.raft.finish_snapshot(snapshot)
+
+    def _enqueue(self, submitted: _Submitted[Any]) -> None:
+        self._queue.append(submitted)
+        self._arrived.set()
+
+    async def _carry_out(self, queue: list[_Submitted[Any]]) -> None:
+        decided = [self._decide(submitted) for submitted in queue if not submitted.is_withdrawn]
+        flush = self.raft.begin_flush()
+        if flush is not None:
+            await self._run_blocking(flush.run)
+            flush.finish()
+        self.raft.commit()
+        for one in decided:
+            if one.image is not None and one.changes is not None:
+                self._publish(one.image, one.changes)
+            one.done(one.outcome)
+
+    def _decide(self, submitted: _Submitted[Any]) -> _Decided:
+        submitted.has_begun = True
+        try:
+            decision = submitted.command(self.raft.latest)
+            if not decision.records:
+                return _Decided(submitted.done, decision.reply)
+            image, changes = self.raft.append(decision.records)
+        except KafkaError as error:
+            return _Decided(submitted.done, error)
+        except DiskFailure as error:
+            self._log.error(f"the metadata log cannot be written: {error}")
+            return _Decided(submitted.done, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+        except Exception as error:  # a fault of ours, or of a request that nobody thought of
+            self._log.exception("a command of the controller failed", error)
+            return _Decided(submitted.done, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+        return _Decided(submitted.done, decision.reply, image, changes)
+
+    def _publish(self, image: MetadataImage, changes: MetadataChanges) -> None:
+        self.raft.image = image
+        for listener in self._listeners:
+            listener(image, changes)

@@ -1,0 +1,158 @@
+"""A node takes up the cluster's metadata: opens the log, leads it, and registers itself."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.controller.activation import activate
+from broker.controller.brokers import Registration, register_controller, restart_broker, stop_only_broker
+from broker.controller.elections import TopicRules
+from broker.controller.service import ControllerService
+from broker.metadata.features import METADATA_VERSION_MAX, SUPPORTED_FEATURES, default_levels
+from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage
+from broker.metadata.records import VersionedRecord
+from broker.raft.log import open_metadata_log
+from broker.raft.service import QuorumMismatch, RaftService, SnapshotRules
+from broker.raft.voters import VoterEndpoint
+from protocol.stored.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
+from storage.config import LogConfig
+from storage.log_services import LogServices
+
+if TYPE_CHECKING:
+    from broker.services import Services
+
+RECORDS_PER_BATCH = 5000
+"""Of a registration: its election records need not be one batch, only in their order."""
+
+
+class NodeIdentity(NamedTuple):
+    """Who starts, in which directories, and where it can be reached."""
+
+    metadata_directory: str
+    metadata_directory_id: bytes
+    directory_ids: Sequence[bytes]
+    """Of all log directories that are online."""
+    broker_endpoints: Sequence[Endpoint]
+    controller_endpoints: Sequence[Endpoint]
+    previous_broker_epoch: int
+    """What the clean-shutdown markers of all directories agree on; -1 after an unclean stop."""
+
+
+def start_controller(
+    services: "Services", log_services: LogServices, identity: NodeIdentity
+) -> ControllerService:
+    """Open the metadata log of a formatted directory and make this node its controller and its broker.
+
+    On return everything appended is on the device, and ``image`` holds this broker, unfenced.  Blocks.
+    Raises QuorumMismatch, CorruptFile, DiskFailure, OSError, or KafkaError where the broker may not
+    register; each says in one line what is wrong.
+    """
+    raft = _open(services, log_services, identity)
+    raft.lead(
+        tuple([VoterEndpoint(name, host, port) for name, host, port, _ in identity.controller_endpoints])
+    )
+    activation = activate(
+        raft.latest,
+        in_transaction=raft.in_transaction,
+        bootstrap=_bootstrap_records(raft),
+        min_isr=services.config.get("min.insync.replicas"),
+    )
+    _append(raft, activation.records)
+    _check_level(raft.latest)
+    incarnation_id = services.identifiers.uuid()
+    controller = register_controller(
+        raft.latest, services.node_id, incarnation_id, identity.controller_endpoints, SUPPORTED_FEATURES
+    )
+    _append(raft, controller.records)
+    registration = Registration(
+        broker_id=services.node_id,
+        cluster_id=services.cluster_id,
+        incarnation_id=services.identifiers.uuid(),
+        endpoints=identity.broker_endpoints,
+        features=SUPPORTED_FEATURES,
+        rack=services.config.get("broker.rack"),
+        directories=sorted(identity.directory_ids),
+        previous_epoch=identity.previous_broker_epoch,
+    )
+    broker = restart_broker(raft.latest, registration, topic_rules(services, raft.latest))
+    _append(raft, broker.records)
+    raft.flush()
+    raft.image = raft.latest
+    return ControllerService(raft, services.log, services.run_blocking)
+
+
+def stop_controller(controller: ControllerService, node_id: int) -> int:
+    """Fence this broker, and close the log; return the broker epoch for the clean-shutdown markers.
+
+    The last thing to happen before the markers are written.  Blocks.
+    """
+    raft = controller.raft
+    epoch = raft.latest.brokers[node_id].epoch
+    _append(raft, stop_only_broker(raft.latest, node_id, epoch).records)
+    raft.flush()
+    raft.image = raft.latest
+    raft.close()
+    return epoch
+
+
+def topic_rules(services: "Services", image: MetadataImage) -> TopicRules:
+    """The settings for elections, as ``image`` and this node's configuration give them."""
+    return TopicRules(
+        image,
+        default_min_isr=services.config.get("min.insync.replicas"),
+        default_unclean_election=services.config.get("unclean.leader.election.enable"),
+    )
+
+
+def _open(services: "Services", log_services: LogServices, identity: NodeIdentity) -> RaftService:
+    config = services.config
+    now_ms = services.clock.now_ms
+    log = open_metadata_log(
+        log_services,
+        identity.metadata_directory,
+        LogConfig(
+            segment_bytes=config.get("metadata.log.segment.bytes"),
+            segment_ms=config.get("metadata.log.segment.ms"),
+        ),
+        was_clean=identity.previous_broker_epoch >= 0,
+        now_ms=now_ms(),
+    )
+    loaded = log.load(services.cluster_id, now_ms=now_ms())
+    return RaftService(
+        log,
+        loaded,
+        node_id=services.node_id,
+        directory_id=identity.metadata_directory_id,
+        now_ms=now_ms,
+        unique=lambda: str(services.identifiers.random.getrandbits(63)),
+        rules=SnapshotRules(
+            bytes_between=config.get("metadata.log.max.record.bytes.between.snapshots"),
+            interval_ms=config.get("metadata.log.max.snapshot.interval.ms"),
+            retention_bytes=config.get("metadata.max.retention.bytes"),
+            retention_ms=config.get("metadata.max.retention.ms"),
+        ),
+    )
+
+
+def _bootstrap_records(raft: RaftService) -> list[VersionedRecord]:
+    """What the directory was formatted with, or else what a new one would be."""
+    if not raft.bootstrap:
+        levels = default_levels(METADATA_VERSION_MAX)
+        return [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in levels.items()]
+    for record in raft.bootstrap:
+        if not isinstance(record, FeatureLevelRecord | UserScramCredentialRecord):
+            raise QuorumMismatch(f"the directory was formatted with a {type(record).__name__}")
+    return [(record, 0) for record in raft.bootstrap]
+
+
+def _append(raft: RaftService, records: Sequence[VersionedRecord]) -> None:
+    for first in range(0, len(records), RECORDS_PER_BATCH):
+        raft.append(records[first : first + RECORDS_PER_BATCH])
+
+
+def _check_level(image: MetadataImage) -> None:
+    low, high = SUPPORTED_FEATURES[METADATA_VERSION]
+    if not low <= image.metadata_version <= high:
+        raise QuorumMismatch(
+            f"the cluster's metadata.version is {image.metadata_version}, but this broker supports "
+            f"{low} to {high}"
+        )

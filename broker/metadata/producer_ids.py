@@ -1,0 +1,94 @@
+"""Producer ids to hand out, from blocks that the controller gives this broker."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from broker.controller.producer_ids import BLOCK_SIZE, ProducerIdBlock, allocate_producer_ids
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from broker.controller.service import ControllerService
+
+PREFETCH_BELOW: Final = BLOCK_SIZE // 10
+"""With fewer ids than this left, the next block is fetched."""
+
+Give = Callable[[int | KafkaError], None]
+
+
+class ProducerIds:
+    """Hands out ids that no producer of the cluster ever had.
+
+    A block lost by a restart is not used again: there are enough of them.
+    """
+
+    def __init__(self, controller: "ControllerService", node_id: int) -> None:
+        self._controller = controller
+        self._node_id = node_id
+        self._next = 0
+        self._end = 0
+        self._fetched: ProducerIdBlock | None = None
+        self._is_fetching = False
+        self._waiting: list[Give] = []
+
+    def take(self) -> int | None:
+        """A new id, or None while there is none at hand: then ``request`` waits for one."""
+        if self._next == self._end:
+            if self._fetched is None:
+                return None
+            self._use(self._fetched)
+        taken = self._next
+        self._next += 1
+        if self._end - self._next < PREFETCH_BELOW and self._fetched is None:
+            self._fetch()
+        return taken
+
+    def request(self, give: Give) -> None:
+        """Call ``give`` with a new id, at once or when the controller has allocated a block.
+
+        It gets a ``KafkaError`` instead when the controller refuses.
+        """
+        taken = None if self._waiting else self.take()
+        if taken is not None:
+            give(taken)
+        else:
+            self._waiting.append(give)
+            self._fetch()
+
+    def _fetch(self) -> None:
+        if self._is_fetching:
+            return
+        broker = self._controller.image.brokers.get(self._node_id)
+        if broker is None:
+            self._refuse(
+                KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The broker is not registered yet.")
+            )
+            return
+        epoch = broker.epoch
+        self._is_fetching = True
+        self._controller.submit(
+            lambda image: allocate_producer_ids(image, self._node_id, epoch), self._fetched_block
+        )
+
+    def _fetched_block(self, outcome: ProducerIdBlock | KafkaError) -> None:
+        self._is_fetching = False
+        if isinstance(outcome, KafkaError):
+            self._refuse(outcome)
+            return
+        if self._next == self._end:
+            self._use(outcome)
+        else:
+            self._fetched = outcome
+        waiting, self._waiting = self._waiting, []
+        for give in waiting:
+            self.request(give)
+
+    def _use(self, block: ProducerIdBlock) -> None:
+        self._fetched = None
+        self._next = block.first
+        self._end = block.first + block.size
+
+    def _refuse(self, error: KafkaError) -> None:
+        waiting, self._waiting = self._waiting, []
+        for give in waiting:
+            give(error)

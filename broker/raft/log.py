@@ -1,0 +1,228 @@
+"""``__cluster_metadata-0``: the records that make the cluster, in Kafka's files."""
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from broker.metadata.image import empty_image
+from broker.metadata.records import VersionedRecord
+from broker.metadata.replay import Replay, ReplayError
+from broker.raft.batches import (
+    BATCH_BYTES_MAX,
+    ControlRecord,
+    KRaftNotes,
+    build_control_batch,
+    build_metadata_batch,
+    read_metadata_batch,
+)
+from broker.raft.snapshots import (
+    BOOTSTRAP,
+    Snapshot,
+    SnapshotId,
+    list_snapshots,
+    parse_snapshot,
+    read_snapshot,
+    remove_leftovers,
+)
+from protocol.error_codes import ErrorCode
+from protocol.errors import DecodeError, KafkaError
+from protocol.records.batch import RecordBatch, read_batches
+from protocol.schema import Message
+from protocol.uuids import ONE_UUID
+from storage import paths
+from storage.config import LogConfig
+from storage.errors import CorruptFile, CorruptLog
+from storage.loading import create_log, load_log
+from storage.log_services import LogServices
+from storage.node_files import (
+    QuorumState,
+    read_quorum_state,
+    read_topic_id,
+    write_quorum_state,
+    write_topic_id,
+)
+from storage.partition_log import PartitionLog
+
+METADATA_TOPIC_ID = ONE_UUID
+READ_BYTES = 1 << 20
+
+OLD_BOOTSTRAP = "bootstrap.checkpoint"
+"""Where Kafka up to 4.2 put what 0-0 holds since."""
+
+
+class Loaded(NamedTuple):
+    """What was found on disk."""
+
+    replay: Replay
+    notes: KRaftNotes
+    """kraft.version and voters by the latest control records of log and snapshot."""
+    bootstrap: Snapshot | None
+    """How the directory was formatted."""
+    snapshot: SnapshotId | None
+    """The one that the image was built on."""
+    bytes_since_snapshot: int
+    """Of records behind it: what the next snapshot will spare the next start."""
+    has_voters_record: bool
+    """Whether log or snapshot name the voters; before the first start only the format does."""
+
+
+class MetadataLog:
+    """The log and the files beside it.  Called from one thread, but for what a FlushJob runs."""
+
+    def __init__(self, log: PartitionLog, services: LogServices) -> None:
+        self.log = log
+        self.directory = log.directory
+        self.file_system = services.file_system
+        self.removals = services.removals
+
+    @property
+    def end_offset(self) -> int:
+        """The offset of the next record."""
+        return self.log.log_end
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last batch, or the last one to have begun; 0 if there was none."""
+        return max(self.log.leader_epochs.latest, 0)
+
+    def read_quorum_state(self) -> QuorumState | None:
+        """What this node remembers of elections; None before the first."""
+        return read_quorum_state(self.file_system, self.directory)
+
+    def write_quorum_state(self, state: QuorumState) -> None:
+        """On the device on return."""
+        write_quorum_state(self.file_system, self.directory, state)
+
+    def append_control(self, records: Sequence[ControlRecord], *, epoch: int, now_ms: int) -> int:
+        """Append KRaft's own notes as one batch; return its size in bytes.  Raises DiskFailure."""
+        batch = build_control_batch(records, base_offset=self.end_offset, epoch=epoch, now_ms=now_ms)
+        return self._append(batch, epoch, now_ms)
+
+    def append(self, records: Sequence[VersionedRecord], *, epoch: int, now_ms: int) -> int:
+        """Append records as one batch; return its size in bytes.
+
+        Raises POLICY_VIOLATION if it is longer than followers accept, or DiskFailure; the log is as before
+        then.
+        """
+        batch = build_metadata_batch(records, base_offset=self.end_offset, epoch=epoch, now_ms=now_ms)
+        return self._append(batch, epoch, now_ms)
+
+    def _append(self, batch: bytearray, epoch: int, now_ms: int) -> int:
+        if len(batch) > BATCH_BYTES_MAX:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+            )
+        self.log.append_as_leader(RecordBatch(batch), epoch, now_ms=now_ms, from_client=False)
+        return len(batch)
+
+    def load(self, cluster_id: str, *, now_ms: int) -> Loaded:
+        """Read snapshot and log into an image.
+
+        Raises CorruptFile, and ReplayError for records that contradict each other.  A log that ends
+        before the newest snapshot does is dropped: the snapshot came from elsewhere.
+        """
+        remove_leftovers(self.file_system, self.directory)
+        replay = Replay(empty_image(cluster_id))
+        bootstrap = self._read_bootstrap()
+        notes = KRaftNotes() if bootstrap is None else bootstrap.notes
+        snapshots = list_snapshots(self.file_system, self.directory)
+        newest = snapshots[-1] if snapshots else None
+        start = 0
+        if newest is not None:
+            content = read_snapshot(self.file_system, self.directory, newest)
+            for messages in content.batches:
+                _apply(
+                    replay, messages, newest.end_offset - 1, newest.epoch, content.timestamp_ms, newest.name
+                )
+            replay.skip_to(newest.end_offset - 1, newest.epoch, content.timestamp_ms)
+            notes = content.notes
+            start = newest.end_offset
+            if self.log.log_end < start:
+                self.log.truncate_fully_and_start_at(start, now_ms=now_ms)
+        if self.log.log_start > start:
+            raise CorruptLog(self.directory, 0, f"records before offset {self.log.log_start} are missing")
+        logged, size_bytes = self._replay_log(replay, start)
+        has_voters_record = logged.voters is not None or (newest is not None and notes.voters is not None)
+        notes = notes._replace(
+            kraft_version=notes.kraft_version if logged.kraft_version is None else logged.kraft_version,
+            voters=notes.voters if logged.voters is None else logged.voters,
+        )
+        replay.publish()
+        return Loaded(replay, notes, bootstrap, newest, size_bytes, has_voters_record)
+
+    def _replay_log(self, replay: Replay, start: int) -> tuple[KRaftNotes, int]:
+        notes = KRaftNotes()
+        size_bytes = 0
+        offset = start
+        while (found := self.log.read(offset, READ_BYTES)) is not None:
+            for batch in read_batches(found.read()):
+                offset = batch.next_offset
+                if batch.last_offset < start:
+                    continue
+                size_bytes += batch.size_bytes
+                where = f"{self.directory}, the batch at offset {batch.base_offset}"
+                try:
+                    batch.check_crc()
+                    if batch.is_control:
+                        notes = notes.updated(batch)
+                        replay.skip_to(batch.last_offset, batch.partition_leader_epoch, batch.max_timestamp)
+                        continue
+                    messages = read_metadata_batch(batch)
+                except DecodeError as error:
+                    raise CorruptFile(where, str(error)) from error
+                _apply(
+                    replay,
+                    messages,
+                    batch.last_offset,
+                    batch.partition_leader_epoch,
+                    batch.max_timestamp,
+                    where,
+                )
+        return notes, size_bytes
+
+    def _read_bootstrap(self) -> Snapshot | None:
+        """Kafka up to 4.2 put the feature levels into a file of their own, beside the voters' 0-0."""
+        parent = os.path.dirname(self.directory)
+        found: Snapshot | None = None
+        for path in (
+            os.path.join(self.directory, BOOTSTRAP.name),
+            os.path.join(parent, OLD_BOOTSTRAP),
+        ):
+            try:
+                data = self.file_system.read_file(path)
+            except FileNotFoundError:
+                continue
+            snapshot = parse_snapshot(path, data)
+            found = snapshot if found is None else found._replace(batches=found.batches or snapshot.batches)
+        return found
+
+
+def _apply(
+    replay: Replay, messages: Sequence[Message], offset: int, epoch: int, timestamp_ms: int, where: str
+) -> None:
+    try:
+        replay.apply(messages, offset=offset, epoch=epoch, timestamp_ms=timestamp_ms)
+    except ReplayError as error:
+        raise CorruptFile(where, str(error)) from error
+
+
+def open_metadata_log(
+    services: LogServices, log_directory: str, config: LogConfig, *, was_clean: bool, now_ms: int
+) -> MetadataLog:
+    """Open, or begin, the metadata log of a formatted log directory.
+
+    Raises OSError, CorruptFile, DiskFailure.
+    """
+    file_system = services.file_system
+    directory = os.path.join(log_directory, paths.METADATA_REPLICA)
+    file_system.make_directory(directory)
+    name = paths.METADATA_TOPIC
+    if read_topic_id(file_system, directory) is None:
+        write_topic_id(file_system, directory, METADATA_TOPIC_ID)
+    if not any(found.endswith(paths.LOG) for found in file_system.list_names(directory)):
+        log = create_log(services, directory, name, 0, METADATA_TOPIC_ID, config, now_ms=now_ms)
+    else:
+        log = load_log(
+            services, directory, name, 0, METADATA_TOPIC_ID, config, was_clean=was_clean, now_ms=now_ms
+        )
+    return MetadataLog(log, services)

@@ -1,0 +1,236 @@
+"""The metadata quorum of one voter: it leads at once, and what it has flushed is committed.
+
+The epoch still matters.  Each start begins a new one, noted on disk before the first record of it, so
+that another node which has read further than the disk kept finds out and forgets what was lost.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from broker.metadata.image import MetadataImage
+from broker.metadata.records import VersionedRecord
+from broker.metadata.replay import MetadataChanges, Replay
+from broker.metadata.snapshot import image_records
+from broker.raft.batches import leader_change, quorum_records
+from broker.raft.log import Loaded, MetadataLog
+from broker.raft.snapshots import SnapshotId, build_snapshot, list_snapshots, write_snapshot
+from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter, replace_voter
+from protocol.schema import Message
+from storage.node_files import QuorumState
+from storage.partition_log import FlushJob
+
+
+class QuorumMismatch(Exception):
+    """This node cannot lead the quorum that the log describes; the text is for the operator."""
+
+
+class SnapshotRules(NamedTuple):
+    """When to write a snapshot, and when to drop old ones with the log before them."""
+
+    bytes_between: int = 20 << 20
+    """``metadata.log.max.record.bytes.between.snapshots``"""
+    interval_ms: int = 3_600_000
+    """``metadata.log.max.snapshot.interval.ms``; 0 for never because of time."""
+    retention_bytes: int = 100 << 20
+    """``metadata.max.retention.bytes``: of log and snapshots together."""
+    retention_ms: int = 7 * 24 * 3_600_000
+    """``metadata.max.retention.ms``"""
+
+
+class PendingSnapshot:
+    """A snapshot to be written in a thread: everything it reads is immutable."""
+
+    def __init__(self, raft: "RaftService", snapshot: SnapshotId, unique: str) -> None:
+        self.id = snapshot
+        self.bytes_covered = raft.bytes_since_snapshot
+        self._image = raft.image
+        self._log = raft.log
+        self._kraft_version = raft.kraft_version
+        self._voters = raft.voters
+        self._now_ms = raft.now_ms()
+        self._unique = unique
+
+    def write(self) -> None:
+        """Write the file; raises OSError, and leaves at most an unfinished part of it then."""
+        batches = build_snapshot(
+            image_records(self._image),
+            self.id,
+            kraft_version=self._kraft_version,
+            voters=self._voters,
+            last_timestamp_ms=self._image.timestamp_ms,
+            now_ms=self._now_ms,
+        )
+        write_snapshot(self._log.file_system, self._log.directory, self.id, batches, unique=self._unique)
+
+
+class RaftService:
+    """Leader of its own quorum.  Everything but ``PendingSnapshot.write`` runs in the Trio thread.
+
+    ``latest`` is the image after everything appended, ``image`` after everything committed and published.
+    """
+
+    def __init__(
+        self,
+        log: MetadataLog,
+        loaded: Loaded,
+        *,
+        node_id: int,
+        directory_id: bytes,
+        now_ms: Callable[[], int],
+        unique: Callable[[], str],
+        rules: SnapshotRules,
+    ) -> None:
+        """``unique`` gives a new text for the names of unfinished files."""
+        self.log = log
+        self.image: MetadataImage = loaded.replay.image
+        self.latest: MetadataImage = loaded.replay.image
+        self.epoch = -1
+        self.kraft_version = loaded.notes.kraft_version or 0
+        self.voters: VoterSet = loaded.notes.voters or ()
+        self.bootstrap: Sequence[Message] = (
+            []
+            if loaded.bootstrap is None
+            else [record for batch in loaded.bootstrap.batches for record in batch]
+        )
+        """What the directory was formatted with."""
+        self.bytes_since_snapshot = loaded.bytes_since_snapshot
+        self.now_ms = now_ms
+        self._node_id = node_id
+        self._directory_id = directory_id
+        self._unique = unique
+        self._rules = rules
+        self._has_voters_record = loaded.has_voters_record
+        self._snapshot_end = -1 if loaded.snapshot is None else loaded.snapshot.end_offset
+        self._snapshot_due_ms = now_ms() + rules.interval_ms
+        self._unfinished = loaded.replay if loaded.replay.in_transaction else None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the log ends inside a metadata transaction, which only an abort can follow."""
+        return self._unfinished is not None
+
+    def lead(self, endpoints: tuple[VoterEndpoint, ...]) -> None:
+        """Begin a new epoch with this node as leader, whose controller listens at ``endpoints``.
+
+        Raises QuorumMismatch if others vote, or this node does not.
+        """
+        voters = self._check_voters(endpoints)
+        state = self.log.read_quorum_state()
+        noted = 0 if state is None else state.leader_epoch
+        self.epoch = max(noted, self.log.last_epoch, 0) + 1
+        # Kafka notes its vote first and its victory then.  With one voter both are one event.
+        self.log.write_quorum_state(
+            QuorumState(
+                leader_id=self._node_id,
+                leader_epoch=self.epoch,
+                voters=(self._node_id,) if self.kraft_version == 0 else (),
+                data_version=0 if self.kraft_version == 0 else 1,
+            )
+        )
+        records = [leader_change(self._node_id, [self._node_id])]
+        if voters != self.voters or not self._has_voters_record:
+            records += quorum_records(self.kraft_version, voters)
+            self.voters = voters
+            self._has_voters_record = True
+        now_ms = self.now_ms()
+        self.log.append_control(records, epoch=self.epoch, now_ms=now_ms)
+        replay = self._unfinished or Replay(self.latest)
+        replay.skip_to(self.log.end_offset - 1, self.epoch, now_ms)
+        if self._unfinished is None:
+            replay.publish()
+            self.latest = replay.image
+
+    def _check_voters(self, endpoints: tuple[VoterEndpoint, ...]) -> VoterSet:
+        if self.kraft_version == 0:
+            return ()
+        myself = find_voter(self.voters, self._node_id, self._directory_id)
+        if myself is None:
+            raise QuorumMismatch(
+                f"node {self._node_id} is not among the voters of this metadata log: {_shown(self.voters)}"
+            )
+        if len(self.voters) > 1:
+            raise QuorumMismatch(
+                f"this metadata log belongs to several voters, {_shown(self.voters)}: "
+                "only a log whose one voter is this node can be led"
+            )
+        return replace_voter(self.voters, Voter(myself.id, myself.directory_id, endpoints))
+
+    def append(self, records: Sequence[VersionedRecord]) -> tuple[MetadataImage, MetadataChanges]:
+        """Append ``records`` as one batch; return the image they make and what is new in it.
+
+        Nothing is committed before a flush.  Raises ReplayError, KafkaError or DiskFailure, and then
+        nothing has changed.
+        """
+        now_ms = self.now_ms()
+        replay = self._unfinished or Replay(self.latest)
+        messages = [record for record, _ in records]
+        offset = self.log.end_offset + len(messages) - 1
+        replay.apply(messages, offset=offset, epoch=self.epoch, timestamp_ms=now_ms)
+        assert not replay.in_transaction, "a decision holds a transaction whole"
+        changes = replay.publish()
+        self.bytes_since_snapshot += self.log.append(records, epoch=self.epoch, now_ms=now_ms)
+        assert self.log.end_offset == offset + 1
+        self._unfinished = None
+        self.latest = replay.image
+        return replay.image, changes
+
+    def begin_flush(self) -> FlushJob | None:
+        """What to run in a thread before ``commit``; None if everything is on the device."""
+        return self.log.log.begin_flush()
+
+    def commit(self) -> None:
+        """Everything flushed is committed: the only voter has it."""
+        self.log.log.advance_high_watermark(self.log.log.recovery_point)
+
+    def flush(self) -> None:
+        """Flush and commit at once: at start and stop, where waiting is right."""
+        self.log.log.flush()
+        self.commit()
+
+    def close(self) -> None:
+        """Leave files that need no recovery."""
+        self.log.log.close()
+
+    # Snapshots
+
+    def due_snapshot(self) -> PendingSnapshot | None:
+        """A snapshot of the committed image, if it is time for one."""
+        rules = self._rules
+        is_due = self.bytes_since_snapshot >= rules.bytes_between or (
+            rules.interval_ms > 0 and self.now_ms() >= self._snapshot_due_ms
+        )
+        if not is_due or self.image.offset + 1 <= self._snapshot_end or self.image is not self.latest:
+            return None
+        return PendingSnapshot(self, SnapshotId(self.image.offset + 1, self.image.epoch), self._unique())
+
+    def finish_snapshot(self, written: PendingSnapshot) -> None:
+        """Back in the loop: count anew, and drop what is old."""
+        self._snapshot_end = written.id.end_offset
+        self.bytes_since_snapshot -= written.bytes_covered
+        self._snapshot_due_ms = self.now_ms() + self._rules.interval_ms
+        self._drop_old_snapshots()
+
+    def _drop_old_snapshots(self) -> None:
+        """Drop the oldest snapshots, and the log that only they need, by age and by size."""
+        now_ms = self.now_ms()
+        file_system, directory = self.log.file_system, self.log.directory
+        snapshots = list_snapshots(file_system, directory)
+        sizes = [file_system.file_size(os.path.join(directory, snapshot.name)) for snapshot in snapshots]
+        total_bytes = self.log.log.size_bytes + sum(sizes)
+        for snapshot, size, successor in zip(snapshots[:-1], sizes, snapshots[1:], strict=False):
+            path = os.path.join(directory, snapshot.name)
+            is_old = now_ms - file_system.modified_ms(path) > self._rules.retention_ms
+            if not is_old and total_bytes <= self._rules.retention_bytes:
+                return
+            due_ms = now_ms + self.log.log.config.file_delete_delay_ms
+            self.log.removals.mark_file(path, due_ms)
+            total_bytes -= size
+            before = self.log.log.size_bytes
+            self.log.log.delete_records_before(successor.end_offset)
+            self.log.log.remove_segments_below_log_start(now_ms=now_ms)
+            total_bytes -= before - self.log.log.size_bytes
+
+
+def _shown(voters: VoterSet) -> str:
+    return ", ".join(f"node {voter.id}" for voter in voters) or "none"
