@@ -204,10 +204,9 @@ class RecordBatch:
         """
         start = self.position + RECORD_BATCH_OVERHEAD
         section = memoryview(self.buffer)[start : self.position + self.size_bytes]
-        compression = self.compression
-        if compression is Compression.NONE:
+        if self.attributes & COMPRESSION_MASK == Compression.NONE:
             return section
-        return decompress(compression, section, limit)
+        return decompress(self.compression, section, limit)
 
     def records(self) -> Iterator[Record]:
         """Every record with absolute offset and timestamp.
