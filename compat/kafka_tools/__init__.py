@@ -1,0 +1,1 @@
+"""Kafka's own command line tools, pointed at us."""
