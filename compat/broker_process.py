@@ -43,13 +43,16 @@ class BrokerProcess:
 
     def command(self) -> list[str]:
         """The command line, with the port of the last start if there was one."""
-        port = self.address.rpartition(":")[2] or "0"
-        storage = ["--ephemeral"] if self.ephemeral else ["--data", str(self.data)]
-        overrides = [
-            part for name, value in self.settings.items() for part in ("--override", f"{name}={value}")
-        ]
-        ready = ["--port", port, "--ready-file", str(self.ready_file)]
-        return [sys.executable, "-m", "ottla", *storage, *ready, *overrides, *self.arguments]
+        command = [sys.executable, "-m", "ottla", "--ready-file", str(self.ready_file)]
+        if self.ephemeral:
+            command.append("--ephemeral")
+        elif "log.dirs" not in self.settings:
+            command += ["--data", str(self.data)]
+        if "listeners" not in self.settings:
+            command += ["--port", self.address.rpartition(":")[2] or "0"]
+        for name, value in self.settings.items():
+            command += ["--override", f"{name}={value}"]
+        return [*command, *self.arguments]
 
     @property
     def ready_file(self) -> Path:

@@ -31,20 +31,23 @@ SMALL_NODE = {
 
 
 class KafkaNode:
-    """A running node.  ``bootstrap`` and ``controller`` are its addresses, ``data`` its log directory."""
+    """A running node.  ``bootstrap`` and ``controller`` are its addresses, ``data`` its log directory.
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], *, heap_mebibytes: int) -> None:
+    A folder used again keeps its addresses: the controller's stands in the voters record.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str] | None = None, *, heap_mebibytes: int = 400
+    ) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.log = folder / "kafka.log"
-        broker_port, controller_port = free_ports(2)
-        self.bootstrap = f"127.0.0.1:{broker_port}"
-        self.controller = f"127.0.0.1:{controller_port}"
+        self.bootstrap, self.controller = self._addresses()
         self._heap_mebibytes = heap_mebibytes
         self._process: subprocess.Popen[bytes] | None = None
         self._properties = folder / "server.properties"
         listeners = f"PLAINTEXT://{self.bootstrap},CONTROLLER://{self.controller}"
-        values = {
+        self.settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.listener.names": "CONTROLLER",
@@ -53,10 +56,19 @@ class KafkaNode:
             "controller.quorum.bootstrap.servers": self.controller,
             "log.dirs": str(self.data),
             **SMALL_NODE,
-            **settings,
+            **(settings or {}),
         }
-        folder.mkdir(parents=True, exist_ok=True)
-        self._properties.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+        lines = [f"{name}={value}\n" for name, value in self.settings.items()]
+        self._properties.write_text("".join(lines))
+
+    def _addresses(self) -> tuple[str, str]:
+        """Of broker and controller: free ones in a new folder, the same again in an old one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = self.folder / "addresses"
+        if not kept.exists():
+            kept.write_text(" ".join(f"127.0.0.1:{port}" for port in free_ports(2)))
+        bootstrap, controller = kept.read_text().split()
+        return bootstrap, controller
 
     def format(self, *arguments: str) -> None:
         """Format the log directory as ``kafka-storage`` does; once in the life of a folder."""
@@ -122,7 +134,7 @@ def kafka_node(
 
     Raises KafkaMissing where there is no Java or no jars.
     """
-    node = KafkaNode(folder, settings or {}, heap_mebibytes=heap_mebibytes)
+    node = KafkaNode(folder, settings, heap_mebibytes=heap_mebibytes)
     if not node.is_formatted:
         node.format(*format_arguments)
     try:
