@@ -175,7 +175,7 @@ def members_of(versions: str | None, valid: range) -> list[int]:
 
 
 def default_of(field: Definition, inner: WireType) -> object:
-    """The default that a definition states or implies; a bare ``null`` states nothing to Kafka's generator."""
+    """The default that a definition states or implies; a bare ``null`` says nothing to Kafka's generator."""
     kind = field["type"]
     text = field.get("default")
     if text == "null" or (kind == "records" and text is None):
