@@ -59,7 +59,7 @@ class Log:
         if self.level <= Level.ERROR:
             self._write(Level.ERROR, message)
 
-    def exception(self, message: str, error: BaseException) -> None:
+    def failure(self, message: str, error: BaseException) -> None:
         """An error that nobody expected: the line, then the traceback that finds it."""
         if self.level > Level.ERROR:
             return

@@ -120,7 +120,7 @@ class Connection:
         except (EOFError, OSError) as error:
             reason = f"the records of an answer cannot be read: {error}"
         except Exception as error:
-            self._surroundings.log.exception(f"serving {self.state} failed", error)
+            self._surroundings.log.failure(f"serving {self.state} failed", error)
         finally:
             self._end()
         if reason is not None:

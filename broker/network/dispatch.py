@@ -100,7 +100,7 @@ class Dispatcher:
         try:
             api.load()
         except Exception as error:
-            self._services.log.exception(f"the code of {api.name} cannot be loaded", error)
+            self._services.log.failure(f"the code of {api.name} cannot be loaded", error)
             raise CloseConnection(f"{api.name} cannot be served") from error
 
     def _encode(self, api: "_ServedApi", call: Call, answer: object) -> list[Part]:
@@ -133,14 +133,14 @@ class Dispatcher:
         if isinstance(error, StorageError):
             log.error(f"{api.name} failed: {error}")
         elif not isinstance(error, KafkaError):
-            log.exception(f"{api.name} version {call.version} from {call.connection} failed", error)
+            log.failure(f"{api.name} version {call.version} from {call.connection} failed", error)
         message = error.message if isinstance(error, KafkaError) else None
         try:
             response = api.error_response(request, call.version, code, message)
             if response is not None:
                 return self._encode(api, call, response)
         except Exception as second:
-            log.exception(f"the error answer of {api.name} version {call.version} failed", second)
+            log.failure(f"the error answer of {api.name} version {call.version} failed", second)
         raise CloseConnection(f"{api.name} failed with {code.name}, which its answer cannot say") from error
 
     def _refuse_version(

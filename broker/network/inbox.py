@@ -101,15 +101,13 @@ class Inbox:
         large = self._large
         if large is not None:
             return large.view[large.filled : large.filled + limits.RECEIVE_BYTES_MAX]
-        if self._start == self._end:
+        if self._was_full and len(self._buffer) < limits.INBOX_BYTES_MAX:
+            self._was_full = False
+            self._replace(4 * len(self._buffer))
+        elif self._start == self._end:
             self._start = self._end = 0
-            if self._was_full and len(self._buffer) < limits.INBOX_BYTES_MAX:
-                self._replace(4 * len(self._buffer))
         elif self._end == len(self._buffer):
-            if self._start:
-                self._move_to_front()
-            else:
-                self._replace(4 * len(self._buffer))
+            self._move_to_front()
         return self._view[self._end :]
 
     def received(self, count: int) -> bool:

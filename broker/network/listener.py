@@ -18,13 +18,18 @@ from broker.network.binding import BoundListener, address_of
 from broker.network.call import Address, ConnectionState, Listener
 from broker.network.connection import Connection, Dispatch, Surroundings
 from broker.network.memory import FrameMemory
-from broker.network.peer import SocketPeer
+from broker.network.peer import Peer, SocketPeer
 from broker.network.sending import RunBlocking
 from broker.network.settings import NetworkSettings
 from broker.network.timers import Timers
 
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Neither descriptor nor memory is left for another socket."""
+
+_COMPLAINT_SECONDS: Final = 60.0
+"""The same complaint is not repeated within this time, however many clients knock."""
+
+_COMPLAINTS_REMEMBERED: Final = 100
 
 _SWEEP_SECONDS_MAX: Final = 30.0
 _SWEEP_SECONDS_MIN: Final = 0.05
@@ -93,6 +98,7 @@ class Network:
         self._numbers = itertools.count(1)
         self._per_address: Counter[str] = Counter()
         self._room_changed = trio.Event()
+        self._complained_at: dict[str, float] = {}
 
     def apply(self, settings: NetworkSettings) -> None:
         """Take over how many connections there may be; the other settings hold from the start."""
@@ -115,9 +121,9 @@ class Network:
                 continue
             except OSError as error:
                 if error.errno in _NO_ROOM:
-                    self.log.warn(
-                        f"{bound.listener.name} accepts nobody at the moment: {error.strerror}, "
-                        f"with {len(self.connections)} connections open"
+                    self._complain(
+                        f"{bound.listener.name} can accept nobody at the moment: {error.strerror}",
+                        f" ({len(self.connections)} connections are open)",
                     )
                     await trio.sleep(limits.ACCEPT_RETRY_SECONDS)
                 elif error.errno in (errno.EBADF, errno.ENOTSOCK, errno.EINVAL):
@@ -127,8 +133,28 @@ class Network:
                 continue
             connection = self._admit(connected, address_of(name), bound.listener, dispatch)
             if connection is not None:
-                nursery.start_soon(self._serve, connection)
+                nursery.start_soon(self.serve, connection)
             await checkpoint()  # a crowd at the door must not starve those inside
+
+    def enter(self, peer: Peer, state: ConnectionState, dispatch: Dispatch) -> Connection:
+        """Count a peer among those inside; ``serve`` must follow."""
+        connection = Connection(peer, dispatch, state, self._surroundings)
+        connection.quiet_since = trio.current_time()
+        self.connections.add(connection)
+        self._per_address[state.peer.host] += 1
+        return connection
+
+    async def serve(self, connection: Connection) -> None:
+        """Serve a connection to its end."""
+        try:
+            await connection.serve()
+        finally:
+            self.connections.discard(connection)
+            host = connection.state.peer.host
+            self._per_address[host] -= 1
+            if not self._per_address[host]:
+                del self._per_address[host]
+            self._wake_doors()
 
     async def watch_quiet(self) -> None:
         """Close connections that are idle for too long, and let quiet ones give memory back."""
@@ -160,7 +186,10 @@ class Network:
             peer.host, self.settings.connections_per_address_max
         )
         if self._per_address[peer.host] >= limit:
-            self.log.warn(f"refused {peer} ({listener.name}): it has the {limit} connections of an address")
+            self._complain(
+                f"{peer.host} has as many connections as one address may have: {limit}",
+                f"; closed {peer} ({listener.name})",
+            )
             connected.close()
             return None
         try:
@@ -171,30 +200,27 @@ class Network:
             connected.close()
             return None
         state = ConnectionState(next(self._numbers), listener, peer, local_address)
-        connection = Connection(SocketPeer(connected), dispatch, state, self._surroundings)
-        connection.quiet_since = trio.current_time()
-        self.connections.add(connection)
-        self._per_address[peer.host] += 1
-        return connection
-
-    async def _serve(self, connection: Connection) -> None:
-        try:
-            await connection.serve()
-        finally:
-            self.connections.discard(connection)
-            host = connection.state.peer.host
-            self._per_address[host] -= 1
-            if not self._per_address[host]:
-                del self._per_address[host]
-            self._wake_doors()
+        return self.enter(SocketPeer(connected), state, dispatch)
 
     async def _wait_room(self, listener: Listener) -> None:
         if len(self.connections) < self.settings.connections_max:
             return
         limit = self.settings.connections_max
-        self.log.warn(f"{listener.name} accepts nobody until one of {limit} connections ends")
+        self._complain(
+            f"{listener.name} lets clients wait, as {limit} connections are open (max.connections)"
+        )
         while len(self.connections) >= self.settings.connections_max:
             await self._room_changed.wait()
+
+    def _complain(self, complaint: str, details: str = "") -> None:
+        """Warn, unless the same ``complaint`` has been made lately."""
+        now = trio.current_time()
+        if self._complained_at.get(complaint, -math.inf) > now - _COMPLAINT_SECONDS:
+            return
+        if len(self._complained_at) >= _COMPLAINTS_REMEMBERED:
+            self._complained_at.clear()
+        self._complained_at[complaint] = now
+        self.log.warn(complaint + details)
 
     def _wake_doors(self) -> None:
         self._room_changed.set()

@@ -52,7 +52,7 @@ class Timers:
                 try:
                     waiting.expire()
                 except Exception as error:
-                    self._log.exception("the deadline of a request was met with an error", error)
+                    self._log.failure("the deadline of a request was met with an error", error)
                     waiting.fail(error)
 
     def _prune(self) -> None:

@@ -191,7 +191,7 @@ def test_large_requests_leave_the_inbox_small_and_small_ones_let_it_grow() -> No
     for _ in range(5):
         sender.send(framed(bytes(300_000)))
     assert sender.inbox.capacity == limits.INBOX_BYTES_START
-    sender.send(framed(*[b"tiny"] * 20_000))
+    sender.send(framed(*[b"tiny!"] * 20_000))
     assert sender.inbox.capacity == limits.INBOX_BYTES_MAX
 
 

@@ -73,7 +73,7 @@ async def test_when_memory_is_short_one_may_go_on_and_the_others_wait_in_line() 
         await wait_all_tasks_blocked()
         # "c" and "d" fit, and "e" is the next that may exceed the limit.
         assert waiting_in(memory, "abcde") == ""
-    assert memory.held == 171 * KB
+    assert memory.held >= 171 * KB
 
 
 async def test_the_exempt_request_may_grow_to_its_end_past_everybody_in_line() -> None:
