@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from broker.clock import BrokerClock
     from broker.config.broker_config import BrokerConfig
+    from broker.controller.automatic_topics import AutomaticTopics
     from broker.controller.service import ControllerService
     from broker.groups.service import GroupService
     from broker.identifiers import Identifiers
     from broker.logs import Log
+    from broker.metadata.endpoints import Advertised
     from broker.metadata.image import MetadataImage
     from broker.metadata.producer_ids import ProducerIds
     from broker.partitions.manager import PartitionManager
@@ -30,6 +32,8 @@ class Services:
     node_id: int
     cluster_id: str
     controller: "ControllerService"
+    advertised: "Advertised"
+    automatic_topics: "AutomaticTopics"
     producer_ids: "ProducerIds"
     partitions: "PartitionManager"
     groups: "GroupService"
