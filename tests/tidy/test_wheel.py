@@ -3,17 +3,16 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from compat.probe import answers_api_versions
+from tests.integration.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-START_TIMEOUT_SECONDS = 30
 
 
 def run(*command: str | Path, folder: Path) -> str:
@@ -63,11 +62,7 @@ def test_the_installed_command_starts_a_broker(
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     broker = subprocess.Popen([environment / program, *rest, *options], cwd=tmp_path, env=clean)
     try:
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while not ready_file.exists():
-            assert broker.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: ready_file.exists() or broker.poll() is not None, "the broker is ready")
         assert answers_api_versions(ready_file.read_text().strip())
     finally:
         broker.terminate()
