@@ -1,0 +1,52 @@
+"""DescribeProducers (61): the producers that wrote to a partition lately (KIP-664)."""
+
+from broker.metadata import topic_names
+from broker.network.call import Call
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+UNKNOWN_TOPIC = "This server does not host this topic-partition."
+
+
+def handle(request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[describe(call, topic.name, partition) for partition in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def describe(call: Call, topic: str, partition: int) -> PartitionResponse:
+    reply = PartitionResponse(partition_index=partition)
+    try:
+        topic_names.check(topic)
+        if call.services.image.topic_id(topic) is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC)
+        leader = call.services.partitions.leader(topic, partition)
+    except KafkaError as error:
+        reply.error_code = error.code
+        reply.error_message = error.message
+        return reply
+    reply.active_producers = [
+        ProducerState(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            last_sequence=producer.last_sequence,
+            last_timestamp=producer.last_timestamp,
+            coordinator_epoch=producer.coordinator_epoch,
+            current_txn_start_offset=producer.transaction_start,
+        )
+        for producer in leader.log.active_producers()
+    ]
+    return reply

@@ -1,0 +1,160 @@
+"""Fetch (1): read record batches from partitions, waiting for them if need be."""
+
+import trio
+
+from broker.network.call import Call
+from broker.network.waiting import Waiting
+from broker.partitions.fetch_sessions import FetchContext, Reading
+from broker.partitions.leader_hints import leader_hint
+from broker.partitions.long_poll import LongPoll
+from broker.partitions.read import IsolationLevel, Round, read_partitions
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    SnapshotId,
+)
+
+REPLICA_STATE_VERSION = 15  # KIP-903
+LEADER_HINT_VERSION = 16  # KIP-951
+
+WRONG_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""Errors that come with the leader's name."""
+
+NO_DIVERGENCE = EpochEndOffset()
+NO_LEADER = LeaderIdAndEpoch()
+NO_SNAPSHOT = SnapshotId()
+
+
+def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchResponse]:
+    """Answer at once if there is enough to read, or something to complain about; else wait for it."""
+    partitions = call.services.partitions
+    replica_id = replica_id_of(request, call)
+    context = partitions.fetch_sessions.context(
+        request, call.version, call.received_ms, privileged=replica_id >= 0
+    )
+    if not context.partitions:  # likewise when the session is refused
+        return respond(call, context, Round(), replica_id)
+    try:
+        isolation = IsolationLevel.of(request.isolation_level)
+    except KafkaError as error:
+        return error_response(request, error.code)
+    max_bytes = min(request.max_bytes, call.services.config.get("fetch.max.bytes"))
+    min_bytes = min(request.min_bytes, max_bytes)
+
+    def read() -> Round:
+        return read_partitions(partitions.leader_at, context.partitions, isolation, max_bytes, replica_id)
+
+    result = read()
+    if result.must_answer or result.size_bytes >= min_bytes or request.max_wait_ms <= 0:
+        return respond(call, context, result, replica_id)
+
+    def finish() -> None:
+        poll.stop()
+        # Read when the answer's turn comes: by then several batches may have arrived.
+        waiting.answer_with(lambda: respond(call, context, read(), replica_id))
+
+    deadline = trio.current_time() + request.max_wait_ms / 1000
+    waiting: Waiting[FetchResponse] = Waiting(deadline, finish, droppable=True)
+    poll = LongPoll(result, isolation, min_bytes, finish)
+    waiting.on_abandoned(poll.stop)
+    return waiting
+
+
+def replica_id_of(request: FetchRequest, call: Call) -> int:
+    """Negative for consumers."""
+    if call.version >= REPLICA_STATE_VERSION:
+        return request.replica_state.replica_id
+    return request.replica_id
+
+
+def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -> FetchResponse:
+    """The answer to what was read, without what the session need not repeat."""
+    error_code, session_id, told = context.answer(result.readings, call.received_ms)
+    response = FetchResponse(error_code=error_code, session_id=session_id)
+    topic: FetchableTopicResponse | None = None
+    topic_name: str | bytes | None = None
+    for reading in told:
+        name, index = reading.wanted.key
+        if topic is None or name != topic_name:
+            topic_name = name
+            if isinstance(name, str):
+                topic = FetchableTopicResponse(topic=name)
+            else:
+                topic = FetchableTopicResponse(topic_id=name)
+            response.responses.append(topic)
+        data = partition_data(reading, index)
+        if reading.error_code in WRONG_LEADER and call.version >= LEADER_HINT_VERSION:
+            add_leader_hint(response, reading, data, call, is_consumer=replica_id < 0)
+        topic.partitions.append(data)
+    return response
+
+
+def partition_data(reading: Reading, index: int) -> PartitionData:
+    aborted = reading.aborted
+    return PartitionData(
+        partition_index=index,
+        error_code=reading.error_code,
+        high_watermark=reading.high_watermark,
+        last_stable_offset=reading.last_stable,
+        log_start_offset=reading.log_start,
+        diverging_epoch=NO_DIVERGENCE
+        if reading.diverging is None
+        else EpochEndOffset(epoch=reading.diverging[0], end_offset=reading.diverging[1]),
+        current_leader=NO_LEADER,
+        snapshot_id=NO_SNAPSHOT,
+        aborted_transactions=None
+        if aborted is None
+        else [
+            AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+            for producer_id, first_offset in aborted
+        ],
+        records=reading.records,
+    )
+
+
+def add_leader_hint(
+    response: FetchResponse, reading: Reading, data: PartitionData, call: Call, *, is_consumer: bool
+) -> None:
+    """Say who leads the partition; a consumer is also told the address."""
+    hint = leader_hint(call, reading.wanted.key)
+    if hint is None:
+        return
+    data.current_leader = LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
+    node = hint.node
+    if (
+        is_consumer
+        and node is not None
+        and all(known.node_id != node.id for known in response.node_endpoints)
+    ):
+        response.node_endpoints.append(
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        )
+
+
+def error_response(request: FetchRequest, code: ErrorCode) -> FetchResponse:
+    """The answer if the request fails as a whole.  Partitions are named only if topics have names."""
+    return FetchResponse(
+        error_code=code,
+        session_id=request.session_id,
+        responses=[
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    PartitionData(
+                        partition_index=wanted.partition, error_code=code, high_watermark=-1, records=b""
+                    )
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+            if topic.topic
+        ],
+    )

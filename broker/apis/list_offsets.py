@@ -1,0 +1,111 @@
+"""ListOffsets (2): turn a timestamp or a marker into an offset, per partition."""
+
+from broker.errors import error_code_of
+from broker.network.call import Call
+from broker.partitions.leader import Leader
+from broker.partitions.read import IsolationLevel, end_for
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from storage.errors import StorageError
+from storage.segment import FoundRecord
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3  # KIP-734
+EARLIEST_LOCAL = -4  # KIP-405; the same as EARLIEST without tiered storage
+LATEST_TIERED = -5  # KIP-1005
+EARLIEST_PENDING_UPLOAD = -6  # KIP-1023
+
+MARKER_VERSIONS = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""The first version in which each marker may stand in the place of a timestamp."""
+
+CONSUMER = -1
+"""The replica id of whoever is no replica.  All others, debuggers too, may see what is not committed."""
+
+NOTHING_FOUND = FoundRecord(offset=-1, timestamp=-1, leader_epoch=-1)
+
+
+def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+    """A partition that is named twice is refused once, and a topic without partitions is left out."""
+    twice = named_twice(request)
+    refused_already: set[tuple[str, int]] = set()
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        replies = []
+        for asked in topic.partitions:
+            key = topic.name, asked.partition_index
+            if key not in twice:
+                replies.append(look_up(request, call, topic.name, asked))
+            elif key not in refused_already:
+                refused_already.add(key)
+                replies.append(refused(asked, ErrorCode.INVALID_REQUEST))
+        if replies:
+            response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=replies))
+    return response
+
+
+def named_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
+    once: set[tuple[str, int]] = set()
+    twice: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        for asked in topic.partitions:
+            key = topic.name, asked.partition_index
+            (twice if key in once else once).add(key)
+    return twice
+
+
+def look_up(
+    request: ListOffsetsRequest, call: Call, topic: str, asked: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    try:
+        isolation = IsolationLevel.of(request.isolation_level)
+        if asked.timestamp < 0 and call.version < MARKER_VERSIONS.get(asked.timestamp, call.version + 1):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        leader = call.services.partitions.leader(topic, asked.partition_index)
+        leader.check_epoch(asked.current_leader_epoch)
+        is_consumer = request.replica_id == CONSUMER
+        found = find(
+            leader, asked.timestamp, end_for(leader, isolation) if is_consumer else leader.log.log_end
+        )
+    except (KafkaError, StorageError) as error:
+        return refused(asked, error_code_of(error))
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch,
+    )
+
+
+def find(leader: Leader, timestamp: int, upper: int) -> FoundRecord:
+    """What a timestamp or a marker stands for, in a log that ends at ``upper`` for whoever asks."""
+    log = leader.log
+    if timestamp == LATEST:
+        return FoundRecord(offset=upper, timestamp=-1, leader_epoch=leader.leader_epoch)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return FoundRecord(
+            offset=log.log_start, timestamp=-1, leader_epoch=log.leader_epochs.epoch_at(log.log_start)
+        )
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return NOTHING_FOUND
+    if timestamp == MAX_TIMESTAMP:
+        return log.find_max_timestamp(upper=upper) or NOTHING_FOUND
+    return log.find_by_timestamp(timestamp, upper=upper) or NOTHING_FOUND
+
+
+def refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=code)

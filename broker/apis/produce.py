@@ -1,0 +1,305 @@
+"""Produce (0): append record batches to partitions."""
+
+from broker.errors import CloseConnection, error_code_of
+from broker.network.call import Call
+from broker.network.waiting import Waiting
+from broker.partitions.append import belongs_aside
+from broker.partitions.fetch_sessions import PartitionKey
+from broker.partitions.leader import Leader
+from broker.partitions.leader_hints import leader_hint
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from protocol.records.batch import RecordBatch, TimestampType
+from protocol.records.validation import MalformedBatch, RefusedBatch, read_produced
+from storage.errors import StorageError
+from storage.partition_log import Appended
+
+ZSTD_VERSION = 7  # KIP-110
+LEADER_HINT_VERSION = 10  # KIP-951
+TOPIC_IDS_VERSION = 13  # KIP-516
+
+NO_ACKNOWLEDGEMENT = 0
+ACKNOWLEDGEMENTS = (-1, 0, 1)
+
+LOG_START_UNTOLD = frozenset(
+    (
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    )
+)
+"""Errors of the log itself whose answers do not say where it starts."""
+
+NO_LEADER = LeaderIdAndEpoch()
+NO_RECORD_ERRORS: list[BatchIndexAndErrorMessage] = []
+
+Batches = dict[PartitionKey, RecordBatch | RefusedBatch]
+Answer = ProduceResponse | None
+
+
+def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
+    """Append what may be appended; each partition is answered for itself.
+
+    The answer waits for batches that are checked in a thread or have to be fsynced first.  The request's
+    timeout has no meaning while there is nobody to wait for but this broker's own disk.
+    """
+    try:
+        batches = read_batches(request, call.version)
+    except MalformedBatch as error:
+        return refuse_all(request, error.code, error.message)
+    transactional_ids = producers_in_transactions(batches)
+    if transactional_ids and request.transactional_id is None:
+        return refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+    partitions = call.services.partitions
+    now_ms = call.services.clock.now_ms()
+    acks = request.acks
+    response = ProduceResponse()
+    gathering: Gathering | None = None
+    for key, batch in batches.items():
+        reply = add_reply(response, key, call.version)
+        leader: Leader | None = None
+        try:
+            leader = partitions.leader_at(key)
+            if isinstance(batch, RefusedBatch):
+                raise batch
+            if acks not in ACKNOWLEDGEMENTS:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            if batch.is_transactional:
+                check_transaction(batch, transactional_ids)
+            if leader.has_pending or belongs_aside(batch, leader.policy):
+                if gathering is None:
+                    gathering = Gathering(response, request, call)
+                gathering.append(key, leader, batch, reply, now_ms)
+                continue
+            appended = leader.append(batch, now_ms)
+        except (KafkaError, StorageError) as error:
+            refuse(response, key, leader, reply, error, call)
+            continue
+        accept(reply, leader, appended)
+        if appended.last_offset >= leader.log.high_watermark and acks != NO_ACKNOWLEDGEMENT:
+            if gathering is None:
+                gathering = Gathering(response, request, call)
+            gathering.wait_committed(key, leader, appended, reply)
+    if gathering is not None:
+        return gathering.close()
+    return answer(response, request)
+
+
+def answer(response: ProduceResponse, request: ProduceRequest) -> Answer:
+    """What is sent when all partitions are settled; raises CloseConnection where that is the answer."""
+    if request.acks != NO_ACKNOWLEDGEMENT:
+        return response
+    for topic in response.responses:
+        for reply in topic.partition_responses:
+            if reply.error_code:
+                code = ErrorCode(reply.error_code).name
+                raise CloseConnection(f"a batch without acknowledgement is refused with {code}")
+    return None
+
+
+def read_batches(request: ProduceRequest, version: int) -> Batches:
+    """The batch of each partition.  Where one is named twice the last one counts.  Raises MalformedBatch."""
+    zstd_allowed = version >= ZSTD_VERSION
+    batches: Batches = {}
+    for topic in request.topic_data:
+        name = topic.topic_id if version >= TOPIC_IDS_VERSION else topic.name
+        for partition in topic.partition_data:
+            try:
+                batches[name, partition.index] = read_produced(partition.records, zstd_allowed=zstd_allowed)
+            except MalformedBatch:
+                raise
+            except RefusedBatch as refusal:
+                batches[name, partition.index] = refusal
+    return batches
+
+
+def refuse_all(request: ProduceRequest, code: ErrorCode, message: str | None = None) -> Answer:
+    """The answer if the request fails as a whole; the protocol knows no error but those of partitions."""
+    if request.acks == NO_ACKNOWLEDGEMENT:
+        raise CloseConnection(f"a batch without acknowledgement is refused with {code.name}")
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[
+                    PartitionProduceResponse(
+                        index=partition.index, error_code=code, base_offset=-1, error_message=message
+                    )
+                    for partition in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def error_response(request: ProduceRequest, code: ErrorCode) -> Answer:
+    """For dispatch: something unforeseen has happened."""
+    return None if request.acks == NO_ACKNOWLEDGEMENT else refuse_all(request, code)
+
+
+def producers_in_transactions(batches: Batches) -> set[int]:
+    """The producer ids, -1 included, of the batches that claim to belong to a transaction."""
+    return {
+        batch.producer_id
+        for batch in batches.values()
+        if isinstance(batch, RecordBatch) and batch.is_transactional
+    }
+
+
+def check_transaction(batch: RecordBatch, producer_ids: set[int]) -> None:
+    """Whether the transaction of ``batch`` is known: none is, as long as transactions are not served."""
+    if batch.producer_id < 0:
+        return  # as Kafka has it: without a producer there is nothing to verify
+    if len(producer_ids) > 1:
+        raise KafkaError(
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            "Transactional records contained more than one producer ID",
+        )
+    raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+def add_reply(response: ProduceResponse, key: PartitionKey, version: int) -> PartitionProduceResponse:
+    """The place of one partition's answer, refused until it is accepted."""
+    name, index = key
+    reply = PartitionProduceResponse(
+        index=index, base_offset=-1, record_errors=NO_RECORD_ERRORS, current_leader=NO_LEADER
+    )
+    responses = response.responses
+    if isinstance(name, str):
+        if not responses or responses[-1].name != name:
+            responses.append(TopicProduceResponse(name=name))
+    elif not responses or responses[-1].topic_id != name:
+        responses.append(TopicProduceResponse(topic_id=name))
+    responses[-1].partition_responses.append(reply)
+    return reply
+
+
+def accept(reply: PartitionProduceResponse, leader: Leader, appended: Appended) -> None:
+    reply.base_offset = appended.base_offset
+    reply.log_start_offset = appended.log_start
+    # Kafka also names the time of a repeated batch here, whatever the topic's timestamp type.
+    if appended.is_duplicate or leader.policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        reply.log_append_time_ms = appended.max_timestamp
+
+
+def refuse(
+    response: ProduceResponse,
+    key: PartitionKey,
+    leader: Leader | None,
+    reply: PartitionProduceResponse,
+    error: KafkaError | StorageError,
+    call: Call,
+) -> None:
+    code = error_code_of(error)
+    reply.error_code = code
+    reply.base_offset = -1
+    reached_log = isinstance(error, StorageError) and code not in LOG_START_UNTOLD
+    if isinstance(error, KafkaError):
+        reply.error_message = error.message
+    if isinstance(error, RefusedBatch):
+        reached_log = error.reached_log
+        reply.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.record_errors
+        ]
+    if reached_log and leader is not None:
+        reply.log_start_offset = leader.log.log_start
+    if code == ErrorCode.NOT_LEADER_OR_FOLLOWER and call.version >= LEADER_HINT_VERSION:
+        add_leader_hint(response, key, reply, call)
+
+
+def add_leader_hint(
+    response: ProduceResponse, key: PartitionKey, reply: PartitionProduceResponse, call: Call
+) -> None:
+    hint = leader_hint(call, key)
+    if hint is None:
+        return
+    reply.current_leader = LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
+    node = hint.node
+    if node is not None and all(known.node_id != node.id for known in response.node_endpoints):
+        response.node_endpoints.append(
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        )
+
+
+class Gathering:
+    """An answer that waits until its last partition is settled."""
+
+    __slots__ = ("_call", "_missing", "_request", "_response", "_unwritten", "_waiting")
+
+    def __init__(self, response: ProduceResponse, request: ProduceRequest, call: Call) -> None:
+        self._response = response
+        self._request = request
+        self._call = call
+        self._waiting: Waiting[Answer] = Waiting()
+        self._missing = 1  # until the handler has gone through all partitions
+        self._unwritten = 0
+
+    def append(
+        self,
+        key: PartitionKey,
+        leader: Leader,
+        batch: RecordBatch,
+        reply: PartitionProduceResponse,
+        now_ms: int,
+    ) -> None:
+        """Append when it is this batch's turn."""
+
+        def appended(outcome: Appended | Exception) -> None:
+            self._unwritten -= 1
+            if isinstance(outcome, Appended):
+                accept(reply, leader, outcome)
+                if self._request.acks != NO_ACKNOWLEDGEMENT:
+                    self.wait_committed(key, leader, outcome, reply)
+            elif isinstance(outcome, KafkaError | StorageError):
+                refuse(self._response, key, leader, reply, outcome, self._call)
+            else:
+                self._waiting.fail(outcome)
+            if not self._unwritten:
+                self._waiting.release()
+            self._settle_one()
+
+        self._missing += 1
+        self._unwritten += 1
+        leader.append_in_turn(batch, now_ms, appended, check_aside=belongs_aside(batch, leader.policy))
+
+    def wait_committed(
+        self, key: PartitionKey, leader: Leader, appended: Appended, reply: PartitionProduceResponse
+    ) -> None:
+        """Hold the answer back until the records are committed."""
+
+        def committed(error: KafkaError | None) -> None:
+            if error is not None:
+                refuse(self._response, key, leader, reply, error, self._call)
+            self._settle_one()
+
+        self._missing += 1
+        leader.when_committed(appended.last_offset + 1, committed)
+
+    def close(self) -> Answer | Waiting[Answer]:
+        """All partitions have been handed over: the answer, or the place where it will be."""
+        self._waiting.exclusive = self._unwritten > 0
+        self._settle_one()
+        return self._waiting
+
+    def _settle_one(self) -> None:
+        self._missing -= 1
+        if not self._missing:
+            try:
+                self._waiting.answer(answer(self._response, self._request))
+            except CloseConnection as closing:
+                self._waiting.fail(closing)

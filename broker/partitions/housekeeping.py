@@ -1,0 +1,163 @@
+"""What has to be done for logs from time to time: checkpoints, late fsyncs, expiry, removal."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import trio
+
+from storage.errors import DiskFailure, StorageError
+
+if TYPE_CHECKING:
+    from broker.partitions.manager import PartitionManager
+    from broker.services import Services
+    from storage.log_directory import LogDirectory
+    from storage.partition_log import FlushJob, PartitionLog
+
+NEVER_MS = 1 << 62
+"""An interval from here on is Kafka's way of saying "not at all"."""
+
+CLOSING_THREADS_MAX = 8
+"""Fsyncs that a stopping broker has under way at once: a device does several in the time of one."""
+
+Chore = Callable[[], Awaitable[None]]
+
+
+async def keep_house(services: "Services", manager: "PartitionManager") -> None:
+    """Do everything at Kafka's intervals, for ever.
+
+    A log that cannot be fsynced raises DiskFailure, which ends the broker; a checkpoint that cannot be
+    written costs no more than a longer recovery.
+    """
+    house = _House(services, manager)
+    often = "replica.high.watermark.checkpoint.interval.ms"
+    checkpoints = ("log.flush.offset.checkpoint.interval.ms", "log.flush.start.offset.checkpoint.interval.ms")
+    async with trio.open_nursery() as nursery:
+        for chore, settings in (
+            (house.write_high_watermarks, (often,)),
+            (house.flush_sealed_segments, (often,)),
+            (house.remove_deleted, (often,)),
+            (house.write_checkpoints, checkpoints),
+            (house.flush_old_records, ("log.flush.scheduler.interval.ms",)),
+            (house.drop_deleted_segments, ("log.retention.check.interval.ms",)),
+            (house.expire_producers, ("producer.id.expiration.check.interval.ms",)),
+        ):
+            nursery.start_soon(_repeat, services, chore, settings)
+
+
+async def _repeat(services: "Services", chore: Chore, settings: Sequence[str]) -> None:
+    """Do a chore at the shortest of the intervals that ``settings`` name."""
+    while True:
+        interval_ms: int = min(services.config.get(setting) for setting in settings)
+        if interval_ms >= NEVER_MS:
+            return
+        await trio.sleep(interval_ms / 1000)
+        await chore()
+
+
+class _House:
+    """The chores, and what they remember between two times."""
+
+    def __init__(self, services: "Services", manager: "PartitionManager") -> None:
+        self._services = services
+        self._manager = manager
+        self._written_high_watermarks: dict[LogDirectory, int] = {}
+        self._unflushed_since: dict[PartitionLog, tuple[int, int]] = {}
+        """Recovery point of each log that is behind it, and when it was first seen there."""
+
+    @property
+    def _logs(self) -> "list[PartitionLog]":
+        return [log for directory in self._manager.directories for log in directory.logs]
+
+    async def write_high_watermarks(self) -> None:
+        """Unless none has moved: an idle broker leaves its disk alone."""
+        for directory in self._manager.directories:
+            moved = sum(log.high_watermark for log in directory.logs)
+            if self._written_high_watermarks.get(directory) != moved:
+                self._written_high_watermarks[directory] = moved
+                await self._write(directory.begin_high_watermark_checkpoint())
+
+    async def write_checkpoints(self) -> None:
+        """Recovery points and log starts."""
+        for directory in self._manager.directories:
+            await self._write(directory.begin_checkpoint())
+
+    async def _write(self, write: Callable[[], None]) -> None:
+        try:
+            await self._services.run_blocking(write)
+        except DiskFailure as failure:
+            self._services.log.error(f"a checkpoint is late: {failure}")
+
+    async def flush_sealed_segments(self) -> None:
+        """A segment that is full is fsynced soon, whatever the settings say, so that recovery stays short."""
+        for log in self._logs:
+            if log.has_unflushed_segment:
+                await self._flush(log)
+
+    async def flush_old_records(self) -> None:
+        """Fsync what has waited for ``flush.ms``."""
+        now_ms = self._services.clock.now_ms()
+        seen: dict[PartitionLog, tuple[int, int]] = {}
+        for leader in self._manager.open_leaders:
+            log = leader.log
+            if log.recovery_point == log.log_end:
+                continue
+            recovery_point, since_ms = self._unflushed_since.get(log, (-1, now_ms))
+            if recovery_point != log.recovery_point:
+                since_ms = now_ms
+            seen[log] = log.recovery_point, since_ms
+            if now_ms - since_ms >= leader.settings.flush_ms:
+                await self._flush(log)
+        self._unflushed_since = seen
+
+    async def _flush(self, log: "PartitionLog") -> None:
+        job = log.begin_flush()
+        if job is not None:
+            await self._services.run_blocking(job.run)
+            job.finish()
+
+    async def drop_deleted_segments(self) -> None:
+        """Let go of segments all of whose records DeleteRecords has deleted."""
+        now_ms = self._services.clock.now_ms()
+        for log in self._logs:
+            try:
+                log.remove_segments_below_log_start(now_ms=now_ms)
+            except StorageError as failure:
+                self._services.log.error(f"segments of {log.topic}-{log.partition} stay: {failure}")
+
+    async def expire_producers(self) -> None:
+        """Forget producers that have been idle for long."""
+        now_ms = self._services.clock.now_ms()
+        for log in self._logs:
+            log.expire_producers(now_ms=now_ms)
+
+    async def remove_deleted(self) -> None:
+        """Remove files and folders whose ``file.delete.delay.ms`` has passed."""
+        for directory in self._manager.directories:
+            remove = directory.services.removals.begin(self._services.clock.now_ms())
+            if remove is not None:
+                try:
+                    await self._services.run_blocking(remove)
+                except OSError as error:
+                    self._services.log.error(f"deleted files of {directory.path} stay: {error}")
+
+
+def run_in_threads(jobs: "list[FlushJob]") -> None:
+    """Run flushes several at a time: for ``LogDirectory.close``.  Raises the first failure."""
+    queue = iter(jobs)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for job in queue:
+                job.run()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [Thread(target=work) for _ in range(min(CLOSING_THREADS_MAX, len(jobs)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,261 @@
+"""One partition, as the broker that leads it sees it: what is appended, what may be read, who waits."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from broker.config.topic_settings import TopicSettings
+from broker.partitions.append import policy_for, prepare
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.records.batch import RecordBatch
+from storage.config import LogConfig
+from storage.errors import DiskFailure
+from storage.partition_log import Appended, PartitionLog
+
+WhenAppended: TypeAlias = Callable[[Appended | Exception], None]
+"""Told once, when a batch has had its turn: where it lies, or why not."""
+
+WhenCommitted: TypeAlias = Callable[[KafkaError | None], None]
+"""Told once: None when the records are committed, or why this leadership ended before that."""
+
+Watcher: TypeAlias = Callable[["Leader"], None]
+"""Told each time that more can be read, and when this leadership ends."""
+
+NO_EPOCH = -1
+"""The leader epoch that a client sends which knows none."""
+
+
+class Surroundings(Protocol):
+    """What a leader needs from whoever holds it: work that would keep the loop waiting."""
+
+    def check_aside(self, pending: "PendingAppend") -> None:
+        """Call ``pending.check`` in a thread, and then ``pending.leader.settle``."""
+
+    def flush_soon(self, leader: "Leader") -> None:
+        """Flush the log in a thread and tell ``leader.flushed``, for as long as that returns True."""
+
+    def storage_failed(self, leader: "Leader", failure: DiskFailure) -> None:
+        """The file system refused a write; whoever asked for it is told as well."""
+
+
+class PendingAppend:
+    """A batch that waits for its turn."""
+
+    __slots__ = ("batch", "done", "error", "is_checked", "leader", "now_ms")
+
+    def __init__(self, leader: "Leader", batch: RecordBatch, now_ms: int, done: WhenAppended) -> None:
+        self.leader = leader
+        self.batch = batch
+        self.now_ms = now_ms
+        self.done = done
+        self.is_checked = False
+        self.error: Exception | None = None
+
+    def check(self) -> None:
+        """Check the batch and keep what comes of it.  Safe in a thread."""
+        try:
+            self.batch = prepare(self.batch, self.leader.policy, self.now_ms)
+        except Exception as error:
+            self.error = error
+        self.is_checked = True
+
+
+class Leader:
+    """The leading replica of one partition.
+
+    *Order.*  Batches are written in the order in which they are handed over.  A large compressed one is
+    checked in a thread; whatever is handed over meanwhile waits behind it, because its sequence numbers
+    may continue those of the batch in front.
+
+    *Commitment.*  Records below the high watermark are committed: they may be read and are acknowledged.
+    While this is the only replica, that is everything which is written and, if ``flush.messages`` asks
+    for it, fsynced.  One fsync serves all that was appended before it began.
+    """
+
+    __slots__ = (
+        "_committing",
+        "_is_flushing",
+        "_pending",
+        "_surroundings",
+        "_watchers",
+        "ended",
+        "leader_epoch",
+        "log",
+        "partition",
+        "policy",
+        "settings",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self, log: PartitionLog, *, leader_epoch: int, settings: TopicSettings, surroundings: Surroundings
+    ) -> None:
+        self.topic = log.topic
+        self.topic_id = log.topic_id
+        self.partition = log.partition
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.settings = settings
+        self.policy = policy_for(settings, self.topic, self.partition)
+        self.ended: KafkaError | None = None
+        """Why this object leads no longer, once it does not."""
+        self._surroundings = surroundings
+        self._pending: deque[PendingAppend] = deque()
+        self._committing: deque[tuple[int, WhenCommitted]] = deque()
+        self._watchers: dict[Watcher, None] = {}
+        self._is_flushing = False
+        log.assign_leader_epoch(leader_epoch)
+        log.advance_high_watermark(log.log_end)
+
+    def __repr__(self) -> str:
+        return f"<Leader of {self.topic}-{self.partition} in epoch {self.leader_epoch}>"
+
+    def lead(self, leader_epoch: int) -> None:
+        """Go on in this epoch."""
+        if leader_epoch != self.leader_epoch:
+            self.leader_epoch = leader_epoch
+            self.log.assign_leader_epoch(leader_epoch)
+
+    def change_settings(self, settings: TopicSettings) -> None:
+        """Go by other settings from the next batch on."""
+        self.settings = settings
+        self.policy = policy_for(settings, self.topic, self.partition)
+        self.log.config = LogConfig.from_settings(settings)
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Refuse a client that takes another epoch for the current one (KIP-320)."""
+        if current_leader_epoch in (NO_EPOCH, self.leader_epoch):
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    # Appending.  What is raised, or handed to ``done``, is a KafkaError or a StorageError.
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether batches wait for their turn: then the next one goes through ``append_in_turn``, too."""
+        return bool(self._pending)
+
+    def append(self, batch: RecordBatch, now_ms: int) -> Appended:
+        """Check and write a client's batch at once."""
+        appended = self._write(prepare(batch, self.policy, now_ms), now_ms)
+        self._commit()
+        return appended
+
+    def append_in_turn(
+        self, batch: RecordBatch, now_ms: int, done: WhenAppended, *, check_aside: bool
+    ) -> None:
+        """Check and write a client's batch when those before it are written, then call ``done``.
+
+        The batch's bytes must stay until then.  ``check_aside``: check it in a thread.
+        """
+        pending = PendingAppend(self, batch, now_ms, done)
+        self._pending.append(pending)
+        if check_aside:
+            self._surroundings.check_aside(pending)
+        else:
+            pending.check()
+            self.settle()
+
+    def settle(self) -> None:
+        """Write the batches whose turn has come."""
+        pending = self._pending
+        while pending and pending[0].is_checked:
+            first = pending.popleft()
+            first.done(self._write_checked(first))
+        self._commit()
+
+    def append_own(self, batch: RecordBatch, now_ms: int) -> Appended:
+        """Write a batch that this broker has made, such as a coordinator's, at once and unchecked."""
+        appended = self._write(batch, now_ms, from_client=False)
+        self._commit()
+        return appended
+
+    def _write_checked(self, pending: PendingAppend) -> Appended | Exception:
+        if pending.error is not None:
+            return pending.error
+        try:
+            return self._write(pending.batch, pending.now_ms)
+        except Exception as error:
+            return error
+
+    def _write(self, batch: RecordBatch, now_ms: int, *, from_client: bool = True) -> Appended:
+        if self.ended is not None:
+            raise self.ended
+        try:
+            return self.log.append_as_leader(batch, self.leader_epoch, now_ms=now_ms, from_client=from_client)
+        except DiskFailure as failure:
+            self._surroundings.storage_failed(self, failure)
+            raise
+
+    # Commitment
+
+    def when_committed(self, end_offset: int, callback: WhenCommitted) -> None:
+        """Call back when everything below ``end_offset``, which is written, is committed; perhaps at once.
+
+        Offsets come in ascending order.
+        """
+        if self.ended is not None:
+            callback(self.ended)
+        elif end_offset <= self.log.high_watermark:
+            callback(None)
+        else:
+            self._committing.append((end_offset, callback))
+
+    def _commit(self) -> None:
+        """Move the high watermark as far as it may go."""
+        if self._is_flushing or self.ended is not None:
+            return
+        if self.log.needs_flush:
+            self._is_flushing = True
+            self._surroundings.flush_soon(self)
+        else:
+            self._advance(self.log.log_end)
+
+    def flushed(self, end_offset: int) -> bool:
+        """Everything below ``end_offset`` is on disk; returns whether there is more to flush at once."""
+        if self.ended is not None:
+            return False
+        self._advance(end_offset)
+        self._is_flushing = self.log.needs_flush
+        if not self._is_flushing:
+            self._advance(self.log.log_end)
+        return self._is_flushing
+
+    def _advance(self, end_offset: int) -> None:
+        if not self.log.advance_high_watermark(end_offset):
+            return
+        committing = self._committing
+        while committing and committing[0][0] <= end_offset:
+            committing.popleft()[1](None)
+        if self._watchers:
+            self._tell_watchers()
+
+    # Waiting for more to read
+
+    def watch(self, watcher: Watcher) -> None:
+        """Call ``watcher`` from now on whenever more can be read, and when this leadership ends."""
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Watcher) -> None:
+        self._watchers.pop(watcher, None)
+
+    def _tell_watchers(self) -> None:
+        for watcher in tuple(self._watchers):
+            watcher(self)
+
+    # The end
+
+    def end(self, reason: KafkaError) -> None:
+        """This broker leads the partition no longer: whoever waits for something is told.
+
+        Whoever handed over a batch that is being checked is told after that, since its bytes are in use.
+        """
+        self.ended = reason
+        committing, self._committing = self._committing, deque()
+        for _, callback in committing:
+            callback(reason)
+        self._tell_watchers()

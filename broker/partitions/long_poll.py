@@ -1,0 +1,76 @@
+"""A fetch that waits until there is enough to read."""
+
+from collections.abc import Callable
+
+from broker.partitions.fetch_sessions import WantedPartition
+from broker.partitions.leader import Leader
+from broker.partitions.read import IsolationLevel, Round, end_for
+from storage.errors import StorageError
+
+
+class LongPoll:
+    """Watches the partitions of a fetch and calls ``wake``, once, when it should be answered.
+
+    That is when ``min_bytes`` can be read, or when a partition cannot be read any longer.  Only the
+    partition that changed is looked at, and its records stay where they are.
+    """
+
+    __slots__ = ("_isolation", "_min_bytes", "_size_bytes", "_wake", "_watched", "_watcher")
+
+    def __init__(
+        self, result: Round, isolation: IsolationLevel, min_bytes: int, wake: Callable[[], None]
+    ) -> None:
+        """``result`` is the round of reading that found too little, just now."""
+        self._isolation = isolation
+        self._min_bytes = min_bytes
+        self._wake = wake
+        self._size_bytes = result.size_bytes
+        self._watcher = self._changed
+        self._watched: dict[Leader, _Watched] = {}
+        for leader, reading in zip(result.leaders, result.readings, strict=True):
+            if leader is not None:
+                self._watched[leader] = _Watched(
+                    reading.wanted, reading.records_size_bytes, end_for(leader, isolation)
+                )
+                leader.watch(self._watcher)
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        watched, self._watched = self._watched, {}
+        for leader in watched:
+            leader.unwatch(self._watcher)
+
+    def _changed(self, leader: Leader) -> None:
+        watched = self._watched.get(leader)
+        if watched is not None and (leader.ended is not None or self._has_enough(leader, watched)):
+            self.stop()
+            self._wake()
+
+    def _has_enough(self, leader: Leader, watched: "_Watched") -> bool:
+        end = end_for(leader, self._isolation)
+        if end <= max(watched.end, watched.wanted.fetch_offset):
+            return False
+        watched.end = end
+        if self._min_bytes <= 1:
+            return True
+        try:
+            records = leader.log.read(watched.wanted.fetch_offset, watched.wanted.max_bytes, upper=end)
+        except StorageError:
+            return True  # reading again is what tells the consumer
+        size_bytes = 0 if records is None else records.size_bytes
+        if size_bytes <= watched.size_bytes < watched.wanted.max_bytes:
+            return True  # the log goes on in its next segment, which no single answer reaches into
+        self._size_bytes += size_bytes - watched.size_bytes
+        watched.size_bytes = size_bytes
+        return self._size_bytes >= self._min_bytes
+
+
+class _Watched:
+    """One partition, and what was known of it when last looked at."""
+
+    __slots__ = ("end", "size_bytes", "wanted")
+
+    def __init__(self, wanted: WantedPartition, size_bytes: int, end: int) -> None:
+        self.wanted = wanted
+        self.size_bytes = size_bytes
+        self.end = end

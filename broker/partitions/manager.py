@@ -1,0 +1,355 @@
+"""The partitions of this broker: which of them it leads, and where their logs are."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+import trio
+
+from broker.config.topic_settings import TopicSettings
+from broker.errors import ErrorCode, KafkaError
+from broker.metadata.image import MetadataImage, PartitionImage, ResourceType, TopicImage
+from broker.metadata.replay import MetadataChanges
+from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
+from broker.partitions.housekeeping import keep_house
+from broker.partitions.leader import Leader, PendingAppend
+from storage.checkpoints import Replica
+from storage.config import LogConfig
+from storage.errors import DiskFailure, InconsistentTopicId, ReplicaExists, StorageError
+from storage.log_directory import LogDirectory
+from storage.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from broker.services import Services
+
+CHECKS_AT_ONCE_MAX = 4
+"""Batches checked in threads at the same time; more would only take turns at the interpreter."""
+
+NOT_LEADER = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+DELETED = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+class _Missing(NamedTuple):
+    """A replica that this broker has been given and that is on no disk yet."""
+
+    topic_id: bytes
+    config: LogConfig
+
+
+class PartitionManager:
+    """Follows the cluster's image: makes, opens and deletes logs, and knows who leads each.
+
+    A log is opened when somebody asks for its partition.  A new one is made in the background, or at once
+    when somebody asks before that.
+    """
+
+    def __init__(self, services: "Services", directories: Sequence[LogDirectory]) -> None:
+        """``directories`` are the entries of ``log.dirs``."""
+        self.directories = tuple(directories)
+        self._services = services
+        self._leaders: dict[PartitionKey, Leader] = {}
+        """Every open one twice, under its topic's name and under its id."""
+        self._homes: dict[Replica, LogDirectory] = {}
+        """Where each replica lies."""
+        self._missing: dict[Replica, _Missing] = {}
+        self._disk_lock = Lock()
+        """Held while a replica is made, opened or deleted, in the loop or in a thread."""
+        self._has_missing = trio.Event()
+        self._check_slots = trio.CapacityLimiter(CHECKS_AT_ONCE_MAX)
+        self._nursery: trio.Nursery | None = None
+        self._fetch_sessions: FetchSessions | None = None
+        for directory in self.directories:
+            for replica in directory.replicas:
+                if replica in self._homes:
+                    raise ReplicaExists(f"{self._homes[replica].path}: {replica[0]}-{replica[1]}")
+                self._homes[replica] = directory
+
+    # Who leads
+
+    def leader(self, topic: str | bytes, partition: int) -> Leader:
+        """The leader of a partition; ``topic`` is a name, or an id as bytes.
+
+        Raises UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER or KAFKA_STORAGE_ERROR.
+        """
+        return self.leader_at((topic, partition))
+
+    def leader_at(self, key: PartitionKey) -> Leader:
+        """The same for topic and partition as one key."""
+        leader = self._leaders.get(key)
+        return self._lead(key) if leader is None else leader
+
+    @property
+    def open_leaders(self) -> list[Leader]:
+        """Those that somebody has asked for since the start."""
+        return [leader for (topic, _), leader in self._leaders.items() if isinstance(topic, str)]
+
+    @property
+    def fetch_sessions(self) -> FetchSessions:
+        """The sessions of all consumers of this broker."""
+        if self._fetch_sessions is None:
+            slots = self._services.config.get("max.incremental.fetch.session.cache.slots")
+            self._fetch_sessions = FetchSessions(slots, self._services.identifiers.fetch_session_id)
+        return self._fetch_sessions
+
+    def _lead(self, key: PartitionKey) -> Leader:
+        topic, index, partition = self._find(key)
+        if partition.leader != self._services.node_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        settings = self.settings_of(topic.name)
+        leader = Leader(
+            self._open(topic, index, settings),
+            leader_epoch=partition.leader_epoch,
+            settings=settings,
+            surroundings=self,
+        )
+        self._leaders[topic.name, index] = self._leaders[topic.id, index] = leader
+        return leader
+
+    def _find(self, key: PartitionKey) -> tuple[TopicImage, int, PartitionImage]:
+        image = self._services.image
+        name, index = key
+        if isinstance(name, str):
+            topic = image.topics.get(name)
+            if topic is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        else:
+            topic = image.topics_by_id.get(name)
+            if topic is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        if not 0 <= index < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return topic, index, topic.partitions[index]
+
+    def settings_of(self, topic: str) -> TopicSettings:
+        """A topic's effective settings."""
+        return self._services.config.topic(self._services.image.topic_config(topic))
+
+    # Logs
+
+    def _open(self, topic: TopicImage, index: int, settings: TopicSettings) -> PartitionLog:
+        replica = topic.name, index
+        try:
+            with self._disk_lock:
+                config = LogConfig.from_settings(settings)
+                directory = self._homes.get(replica)
+                if directory is not None:
+                    try:
+                        return directory.open_log(
+                            *replica, topic.id, config, now_ms=self._services.clock.now_ms()
+                        )
+                    except InconsistentTopicId as inconsistency:
+                        self._set_aside(directory, replica, str(inconsistency))
+                return self._make(replica, _Missing(topic.id, config))
+        except StorageError as failure:
+            self._services.log.error(f"partition {index} of {topic.name} cannot be opened: {failure}")
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from failure
+
+    def _make(self, replica: Replica, missing: _Missing) -> PartitionLog:
+        """A new log, where there are fewest.  Under ``_disk_lock``, perhaps in a thread."""
+        directory = self.directories[0]
+        if len(self.directories) > 1:
+            homes = list(self._homes.values())
+            directory = min(self.directories, key=homes.count)
+        log = directory.create_log(
+            *replica, missing.topic_id, missing.config, now_ms=self._services.clock.now_ms()
+        )
+        self._homes[replica] = directory
+        self._missing.pop(replica, None)
+        return log
+
+    def _set_aside(self, directory: LogDirectory, replica: Replica, reason: str) -> None:
+        path = directory.set_aside(*replica)
+        del self._homes[replica]
+        self._services.log.warn(f"{reason}; it is kept as {path}")
+
+    def _delete(self, replica: Replica) -> None:
+        self._missing.pop(replica, None)
+        leader = self._leaders.pop(replica, None)
+        settings = self._services.config.topic({})  # the topic's own are gone with it
+        if leader is not None:
+            settings = leader.settings
+            self._leaders.pop((leader.topic_id, leader.partition), None)
+        with self._disk_lock:
+            directory = self._homes.pop(replica, None)
+            if directory is not None:
+                try:
+                    directory.delete_log(
+                        *replica, delay_ms=settings.file_delete_delay_ms, now_ms=self._services.clock.now_ms()
+                    )
+                except DiskFailure as failure:
+                    self._services.log.error(f"partition {replica[1]} of {replica[0]} stays: {failure}")
+        if leader is not None:
+            leader.end(DELETED)
+
+    # Following the image
+
+    def publish(self, image: MetadataImage, changes: MetadataChanges) -> None:
+        """Do what a new image says.  The settings of the broker itself are up to date already."""
+        for topic in changes.deleted_topics.values():
+            for index in range(len(topic.partitions)):
+                self._delete((topic.name, index))
+        for topic in changes.topics.values():
+            self._follow(topic)
+        self._change_settings(image, changes)
+
+    def _follow(self, topic: TopicImage) -> None:
+        """Make, lead or drop the replicas of a topic that is new or has changed."""
+        node_id = self._services.node_id
+        config: LogConfig | None = None
+        for index, partition in enumerate(topic.partitions):
+            replica = topic.name, index
+            leader = self._leaders.get(replica)
+            if node_id not in partition.replicas:
+                if leader is not None or replica in self._homes or replica in self._missing:
+                    self._delete(replica)
+            elif leader is None:
+                if replica not in self._homes and replica not in self._missing:
+                    if config is None:
+                        config = LogConfig.from_settings(self.settings_of(topic.name))
+                    self._missing[replica] = _Missing(topic.id, config)
+                    self._has_missing.set()
+            elif partition.leader != node_id:
+                del self._leaders[replica], self._leaders[topic.id, index]
+                leader.end(NOT_LEADER)
+            else:
+                leader.lead(partition.leader_epoch)
+
+    def _change_settings(self, image: MetadataImage, changes: MetadataChanges) -> None:
+        names = {name for kind, name in changes.configs if kind == ResourceType.TOPIC}
+        all_topics = any(kind == ResourceType.BROKER for kind, _ in changes.configs)
+        if not names and not all_topics:
+            return
+        for leader in self.open_leaders:
+            if all_topics or leader.topic in names:
+                settings = self.settings_of(leader.topic)
+                if settings is not leader.settings:
+                    leader.change_settings(settings)
+
+    # In the background
+
+    async def load(self) -> None:
+        """Before anything is served: put aside what the cluster does not know, recover the rest.
+
+        After a clean stop this looks at names only.
+        """
+        image = self._services.image
+        node_id = self._services.node_id
+        for replica, directory in list(self._homes.items()):
+            partition = image.partition(*replica)
+            if partition is None or node_id not in partition.replicas:
+                path = f"{directory.path}: {replica[0]}-{replica[1]}"
+                self._set_aside(directory, replica, f"{path} is not in the cluster's metadata")
+        for topic in image.topics.values():
+            self._follow(topic)
+        await self._recover()
+
+    async def _recover(self) -> None:
+        unrecovered = [
+            (replica, directory)
+            for replica, directory in self._homes.items()
+            if directory.needs_recovery(*replica)
+        ]
+        if not unrecovered:
+            return
+        log = self._services.log
+        log.info(f"recovering {len(unrecovered)} partitions after an unclean stop")
+        queue = iter(unrecovered)
+
+        async def recover_next() -> None:
+            for replica, directory in queue:
+                try:
+                    await self._services.run_blocking(self._recover_one, replica, directory)
+                except StorageError as failure:
+                    log.error(f"partition {replica[1]} of {replica[0]} cannot be recovered: {failure}")
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(self._services.config.get("num.recovery.threads.per.data.dir")):
+                nursery.start_soon(recover_next)
+
+    def _recover_one(self, replica: Replica, directory: LogDirectory) -> None:
+        topic = self._services.image.topics[replica[0]]
+        try:
+            directory.open_log(
+                *replica,
+                topic.id,
+                LogConfig.from_settings(self.settings_of(topic.name)),
+                now_ms=self._services.clock.now_ms(),
+            )
+        except InconsistentTopicId:
+            pass  # put aside when somebody asks for the partition
+
+    async def _make_missing(self) -> None:
+        """Give new replicas their folders, one by one: each costs an fsync."""
+        while True:
+            await self._has_missing.wait()
+            self._has_missing = trio.Event()
+            while self._missing:
+                await self._services.run_blocking(self._make_next)
+
+    def _make_next(self) -> None:
+        with self._disk_lock:
+            if not self._missing:
+                return
+            replica, missing = next(iter(self._missing.items()))
+            try:
+                self._make(replica, missing)
+            except StorageError as failure:
+                del self._missing[replica]  # tried again, and answered for, when somebody asks for it
+                self._services.log.error(
+                    f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}"
+                )
+
+    # What leaders ask for
+
+    def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object) -> None:
+        """Run a task for as long as this manager serves."""
+        assert self._nursery is not None, "the manager serves"
+        self._nursery.start_soon(function, *arguments)
+
+    def check_aside(self, pending: PendingAppend) -> None:
+        self.start_soon(self._check, pending)
+
+    async def _check(self, pending: PendingAppend) -> None:
+        async with self._check_slots:
+            await self._services.run_blocking(pending.check)
+        pending.leader.settle()
+
+    def flush_soon(self, leader: Leader) -> None:
+        self.start_soon(self._flush, leader)
+
+    async def _flush(self, leader: Leader) -> None:
+        """Raises DiskFailure, which ends the broker: after that nobody knows what is on disk."""
+        while True:
+            job = leader.log.begin_flush()
+            flushed_to = leader.log.log_end
+            if job is not None:
+                await self._services.run_blocking(job.run)
+                job.finish()
+            if not leader.flushed(flushed_to):
+                return
+
+    def storage_failed(self, leader: Leader, failure: DiskFailure) -> None:
+        self._services.log.error(f"{leader.topic}-{leader.partition} was not written to: {failure}")
+
+
+@asynccontextmanager
+async def open_partitions(
+    services: "Services", directories: Sequence[LogDirectory]
+) -> AsyncIterator[PartitionManager]:
+    """A manager that serves inside the block, from the image which is published at its start.
+
+    Put it into ``services`` before requests come.  The directories stay open: whoever opened them closes
+    them afterwards.
+    """
+    manager = PartitionManager(services, directories)
+    await manager.load()
+    services.controller.on_publish(manager.publish)
+    async with trio.open_nursery() as nursery:
+        manager._nursery = nursery
+        nursery.start_soon(manager._make_missing)
+        nursery.start_soon(keep_house, services, manager)
+        try:
+            yield manager
+        finally:
+            nursery.cancel_scope.cancel()
