@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import trio
 
 from broker.controller.decision import Command
+from broker.metadata.features import KRAFT_VERSION
 from broker.metadata.image import MetadataImage
 from broker.metadata.replay import MetadataChanges
 from broker.network.waiting import Waiting
@@ -79,6 +80,14 @@ class ControllerService:
     def image(self) -> MetadataImage:
         """The cluster as last committed and published."""
         return self.raft.image
+
+    @property
+    def finalized_features(self) -> dict[str, int]:
+        """The levels above 0 of all features, kraft.version included."""
+        features = dict(self.image.features)
+        if self.raft.kraft_version:
+            features[KRAFT_VERSION] = self.raft.kraft_version
+        return features
 
     def on_publish(self, listener: Publish) -> None:
         """Call ``listener`` for every image from the next one on, in order of registration."""
@@ -174,7 +183,7 @@ class ControllerService:
             self._log.error(f"the metadata log cannot be written: {error}")
             return _Decided(submitted.done, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
         except Exception as error:  # a fault of ours, or of a request that nobody thought of
-            self._log.exception("a command of the controller failed", error)
+            self._log.failure("a command of the controller failed", error)
             return _Decided(submitted.done, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
         return _Decided(submitted.done, decision.reply, image, changes)
 

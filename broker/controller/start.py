@@ -4,18 +4,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.controller.activation import activate
-from broker.controller.brokers import Registration, register_controller, restart_broker, stop_only_broker
+from broker.controller.brokers import (
+    NO_EPOCH,
+    Registration,
+    register_controller,
+    restart_broker,
+    stop_only_broker,
+)
 from broker.controller.elections import TopicRules
 from broker.controller.service import ControllerService
 from broker.metadata.features import METADATA_VERSION_MAX, SUPPORTED_FEATURES, default_levels
 from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage
 from broker.metadata.records import VersionedRecord
-from broker.raft.log import open_metadata_log
+from broker.raft.log import MetadataLog
 from broker.raft.service import QuorumMismatch, RaftService, SnapshotRules
 from broker.raft.voters import VoterEndpoint
 from protocol.stored.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
 from storage.config import LogConfig
-from storage.log_services import LogServices
+from storage.log_directory import LogDirectory
 
 if TYPE_CHECKING:
     from broker.services import Services
@@ -24,32 +30,36 @@ RECORDS_PER_BATCH = 5000
 """Of a registration: its election records need not be one batch, only in their order."""
 
 
-class NodeIdentity(NamedTuple):
-    """Who starts, in which directories, and where it can be reached."""
+class Node(NamedTuple):
+    """Who starts: its log directories, all formatted, and where it can be reached."""
 
-    metadata_directory: str
-    metadata_directory_id: bytes
-    directory_ids: Sequence[bytes]
-    """Of all log directories that are online."""
+    directories: Sequence[LogDirectory]
+    """Those that are online; the first holds the metadata log."""
     broker_endpoints: Sequence[Endpoint]
     controller_endpoints: Sequence[Endpoint]
-    previous_broker_epoch: int
-    """What the clean-shutdown markers of all directories agree on; -1 after an unclean stop."""
+
+    @property
+    def directory_ids(self) -> list[bytes]:
+        """Of the directories, in their order."""
+        found = [directory.properties for directory in self.directories]
+        return [properties.directory_id for properties in found if properties and properties.directory_id]
+
+    @property
+    def previous_broker_epoch(self) -> int:
+        """What the clean-shutdown markers of all directories agree on; -1 after an unclean stop."""
+        epochs = {directory.previous_broker_epoch for directory in self.directories}
+        return epochs.pop() if len(epochs) == 1 else NO_EPOCH
 
 
-def start_controller(
-    services: "Services", log_services: LogServices, identity: NodeIdentity
-) -> ControllerService:
-    """Open the metadata log of a formatted directory and make this node its controller and its broker.
+def start_controller(services: "Services", node: Node) -> ControllerService:
+    """Open the metadata log and make this node its controller and its broker.
 
     On return everything appended is on the device, and ``image`` holds this broker, unfenced.  Blocks.
-    Raises QuorumMismatch, CorruptFile, DiskFailure, OSError, or KafkaError where the broker may not
-    register; each says in one line what is wrong.
+    Raises QuorumMismatch, CorruptFile or DiskFailure, or KafkaError where the broker may not register;
+    each says in one line what is wrong.
     """
-    raft = _open(services, log_services, identity)
-    raft.lead(
-        tuple([VoterEndpoint(name, host, port) for name, host, port, _ in identity.controller_endpoints])
-    )
+    raft = _open(services, node)
+    raft.lead(tuple([VoterEndpoint(name, host, port) for name, host, port, _ in node.controller_endpoints]))
     activation = activate(
         raft.latest,
         in_transaction=raft.in_transaction,
@@ -60,18 +70,18 @@ def start_controller(
     _check_level(raft.latest)
     incarnation_id = services.identifiers.uuid()
     controller = register_controller(
-        raft.latest, services.node_id, incarnation_id, identity.controller_endpoints, SUPPORTED_FEATURES
+        raft.latest, services.node_id, incarnation_id, node.controller_endpoints, SUPPORTED_FEATURES
     )
     _append(raft, controller.records)
     registration = Registration(
         broker_id=services.node_id,
         cluster_id=services.cluster_id,
         incarnation_id=services.identifiers.uuid(),
-        endpoints=identity.broker_endpoints,
+        endpoints=node.broker_endpoints,
         features=SUPPORTED_FEATURES,
         rack=services.config.get("broker.rack"),
-        directories=sorted(identity.directory_ids),
-        previous_epoch=identity.previous_broker_epoch,
+        directories=sorted(node.directory_ids),
+        previous_epoch=node.previous_broker_epoch,
     )
     broker = restart_broker(raft.latest, registration, topic_rules(services, raft.latest))
     _append(raft, broker.records)
@@ -81,16 +91,15 @@ def start_controller(
 
 
 def stop_controller(controller: ControllerService, node_id: int) -> int:
-    """Fence this broker, and close the log; return the broker epoch for the clean-shutdown markers.
+    """Fence this broker; return its epoch, which the markers of a clean stop are to hold.
 
-    The last thing to happen before the markers are written.  Blocks.
+    The last thing to happen before the log directories are closed.  Blocks.
     """
     raft = controller.raft
     epoch = raft.latest.brokers[node_id].epoch
     _append(raft, stop_only_broker(raft.latest, node_id, epoch).records)
     raft.flush()
     raft.image = raft.latest
-    raft.close()
     return epoch
 
 
@@ -103,25 +112,21 @@ def topic_rules(services: "Services", image: MetadataImage) -> TopicRules:
     )
 
 
-def _open(services: "Services", log_services: LogServices, identity: NodeIdentity) -> RaftService:
+def _open(services: "Services", node: Node) -> RaftService:
     config = services.config
     now_ms = services.clock.now_ms
-    log = open_metadata_log(
-        log_services,
-        identity.metadata_directory,
-        LogConfig(
-            segment_bytes=config.get("metadata.log.segment.bytes"),
-            segment_ms=config.get("metadata.log.segment.ms"),
-        ),
-        was_clean=identity.previous_broker_epoch >= 0,
-        now_ms=now_ms(),
+    directory = node.directories[0]
+    log_config = LogConfig(
+        segment_bytes=config.get("metadata.log.segment.bytes"),
+        segment_ms=config.get("metadata.log.segment.ms"),
     )
+    log = MetadataLog(directory.open_metadata_log(log_config, now_ms=now_ms()), directory.services)
     loaded = log.load(services.cluster_id, now_ms=now_ms())
     return RaftService(
         log,
         loaded,
         node_id=services.node_id,
-        directory_id=identity.metadata_directory_id,
+        directory_id=node.directory_ids[0],
         now_ms=now_ms,
         unique=lambda: str(services.identifiers.random.getrandbits(63)),
         rules=SnapshotRules(

@@ -28,22 +28,11 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError, KafkaError
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.schema import Message
-from protocol.uuids import ONE_UUID
-from storage import paths
-from storage.config import LogConfig
 from storage.errors import CorruptFile, CorruptLog
-from storage.loading import create_log, load_log
 from storage.log_services import LogServices
-from storage.node_files import (
-    QuorumState,
-    read_quorum_state,
-    read_topic_id,
-    write_quorum_state,
-    write_topic_id,
-)
+from storage.node_files import QuorumState, read_quorum_state, write_quorum_state
 from storage.partition_log import PartitionLog
 
-METADATA_TOPIC_ID = ONE_UUID
 READ_BYTES = 1 << 20
 
 OLD_BOOTSTRAP = "bootstrap.checkpoint"
@@ -70,6 +59,7 @@ class MetadataLog:
     """The log and the files beside it.  Called from one thread, but for what a FlushJob runs."""
 
     def __init__(self, log: PartitionLog, services: LogServices) -> None:
+        """``log`` is what ``LogDirectory.open_metadata_log`` gives, and ``services`` its directory's."""
         self.log = log
         self.directory = log.directory
         self.file_system = services.file_system
@@ -204,25 +194,3 @@ def _apply(
         replay.apply(messages, offset=offset, epoch=epoch, timestamp_ms=timestamp_ms)
     except ReplayError as error:
         raise CorruptFile(where, str(error)) from error
-
-
-def open_metadata_log(
-    services: LogServices, log_directory: str, config: LogConfig, *, was_clean: bool, now_ms: int
-) -> MetadataLog:
-    """Open, or begin, the metadata log of a formatted log directory.
-
-    Raises OSError, CorruptFile, DiskFailure.
-    """
-    file_system = services.file_system
-    directory = os.path.join(log_directory, paths.METADATA_REPLICA)
-    file_system.make_directory(directory)
-    name = paths.METADATA_TOPIC
-    if read_topic_id(file_system, directory) is None:
-        write_topic_id(file_system, directory, METADATA_TOPIC_ID)
-    if not any(found.endswith(paths.LOG) for found in file_system.list_names(directory)):
-        log = create_log(services, directory, name, 0, METADATA_TOPIC_ID, config, now_ms=now_ms)
-    else:
-        log = load_log(
-            services, directory, name, 0, METADATA_TOPIC_ID, config, was_clean=was_clean, now_ms=now_ms
-        )
-    return MetadataLog(log, services)

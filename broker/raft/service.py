@@ -188,10 +188,6 @@ class RaftService:
         self.log.log.flush()
         self.commit()
 
-    def close(self) -> None:
-        """Leave files that need no recovery."""
-        self.log.log.close()
-
     # Snapshots
 
     def due_snapshot(self) -> PendingSnapshot | None:

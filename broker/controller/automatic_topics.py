@@ -1,0 +1,123 @@
+"""Topics that nobody created by hand: those a client asked about, and the broker's own."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from broker.config.resources import check_topic
+from broker.controller.decision import Decision
+from broker.controller.topics import MadeTopic, NewTopic, TopicDefaults, TopicResult, create_topics
+from broker.metadata import topic_names
+from broker.metadata.image import MetadataImage
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from broker.services import Services
+
+Done = Callable[[KafkaError | None], None]
+
+
+def topic_defaults(services: "Services") -> TopicDefaults:
+    """What a new topic gets from this broker's settings."""
+    config = services.config
+    return TopicDefaults(
+        partition_count=config.get("num.partitions"),
+        replication_factor=config.get("default.replication.factor"),
+        check_settings=lambda _, settings: check_topic(config, settings),
+        new_id=services.identifiers.uuid,
+        chance=services.identifiers.random,
+    )
+
+
+class AutomaticTopics:
+    """Creates topics behind the requests that need them; a topic under way is not created twice."""
+
+    def __init__(self, services: "Services") -> None:
+        self._services = services
+        self._under_way: dict[str, list[Done]] = {}
+
+    def create(self, names: Iterable[str]) -> None:
+        """Begin to create these topics.  Who asks again later will find them, or that they cannot be made."""
+        for name in names:
+            if name != topic_names.CLUSTER_METADATA:
+                self.ensure(name, _ignore)
+
+    def ensure(self, name: str, done: Done) -> None:
+        """Call ``done`` when the topic exists, at once if it does, or with the reason why it cannot be made.
+
+        The broker's own topics are made as its settings want them, all others with its defaults.
+        """
+        if name in self._services.image.topics:
+            done(None)
+            return
+        waiting = self._under_way.get(name)
+        if waiting is not None:
+            waiting.append(done)
+            return
+        self._under_way[name] = [done]
+
+        def command(image: MetadataImage) -> Decision[dict[str, TopicResult]]:
+            return create_topics(image, [self._wanted(image, name)], topic_defaults(self._services))
+
+        self._services.controller.submit(command, lambda outcome: self._finish(name, outcome))
+
+    def _finish(self, name: str, outcome: dict[str, TopicResult] | KafkaError) -> None:
+        result = outcome if isinstance(outcome, KafkaError) else outcome[name]
+        error = None if isinstance(result, MadeTopic) else result
+        if error is not None and error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
+            error = None
+        if error is not None:
+            self._services.log.warn(f"topic {name} could not be created automatically: {error}")
+        for done in self._under_way.pop(name):
+            done(error)
+
+    def _wanted(self, image: MetadataImage, name: str) -> NewTopic:
+        get = self._services.config.get
+        if name == topic_names.GROUP_OFFSETS:
+            return NewTopic(
+                name,
+                get("offsets.topic.num.partitions"),
+                _at_most_alive(image, get("offsets.topic.replication.factor")),
+                settings={
+                    "cleanup.policy": "compact",
+                    "compression.type": "producer",
+                    "segment.bytes": str(get("offsets.topic.segment.bytes")),
+                },
+            )
+        if name == topic_names.TRANSACTION_STATE:
+            return NewTopic(
+                name,
+                get("transaction.state.log.num.partitions"),
+                _at_most_alive(image, get("transaction.state.log.replication.factor")),
+                settings={
+                    "cleanup.policy": "compact",
+                    "compression.type": "uncompressed",
+                    "min.insync.replicas": str(get("transaction.state.log.min.isr")),
+                    "segment.bytes": str(get("transaction.state.log.segment.bytes")),
+                    "unclean.leader.election.enable": "false",
+                },
+            )
+        if name == topic_names.SHARE_GROUP_STATE:
+            return NewTopic(
+                name,
+                get("share.coordinator.state.topic.num.partitions"),
+                _at_most_alive(image, get("share.coordinator.state.topic.replication.factor")),
+                settings={
+                    "cleanup.policy": "delete",
+                    "compression.type": "producer",
+                    "min.insync.replicas": str(get("share.coordinator.state.topic.min.isr")),
+                    "retention.ms": "-1",
+                    "segment.bytes": str(get("share.coordinator.state.topic.segment.bytes")),
+                },
+            )
+        return NewTopic(name)
+
+
+def _at_most_alive(image: MetadataImage, replication_factor: int) -> int:
+    """One node must work out of the box: Kafka would wait for two more."""
+    alive = sum(broker.is_active for broker in image.brokers.values())
+    return max(1, min(replication_factor, alive))
+
+
+def _ignore(outcome: KafkaError | None) -> None:
+    """Whoever wants to know asks for the topic again."""
