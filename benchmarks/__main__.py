@@ -144,10 +144,16 @@ def run(step: Step, deadline: float) -> list[Figure]:
     for number in range(step.rounds):
         if number and time.monotonic() > deadline:
             break
-        print(f"\r\x1b[K{step.title} {number + 1}/{step.rounds}", end="", file=sys.stderr, flush=True)
+        show_progress(f"{step.title} {number + 1}/{step.rounds}")
         collected.append(step.measure())
-    print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    show_progress("")
     return gather(step.units, collected)
+
+
+def show_progress(text: str) -> None:
+    """A line that the next one replaces, for who watches a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def main() -> int:
