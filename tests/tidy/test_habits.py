@@ -36,3 +36,10 @@ def test_nothing_names_a_place_on_somebody_s_machine() -> None:
     texts = [*SOURCES, *ROOT.glob("*.md"), *settings]
     found = {str(path): places.findall(path.read_text()) for path in texts if path != Path(__file__)}
     assert {path: hits for path, hits in found.items() if hits} == {}
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_documents_name_files_that_exist(name: str) -> None:
+    """Paths in backticks; those with a placeholder such as ``<api>`` name no file."""
+    paths = re.findall(r"`([a-z_]+/[\w./-]+)`", (ROOT / name).read_text())
+    assert [path for path in paths if not (ROOT / path).exists()] == []
