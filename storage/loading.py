@@ -12,7 +12,8 @@ from storage.partition_log import PartitionLog
 from storage.producer_replay import load_producers
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
-from storage.segments import create_segment, list_segments
+from storage.segment import Segment
+from storage.segments import create_segment, first_untrusted, list_segments
 from storage.swaps import finish_swaps
 
 
@@ -93,7 +94,12 @@ def load_log(
     else:
         log_start = max(log_start, segments[0].base_offset)
     segments[-1].load()
-    recovery_point = log_end if was_clean else min(recovery_point, log_end)
+    unsynced: list[Segment] = []
+    if was_clean:
+        recovery_point = log_end
+    else:
+        recovery_point = min(recovery_point, log_end)
+        unsynced = segments[first_untrusted(segments, recovery_point) : -1]
     epochs.truncate_from_end(log_end)
     epochs.truncate_from_start(log_start)
     snapshots.remove_strays([segment.base_offset for segment in segments])
@@ -109,6 +115,7 @@ def load_log(
         topic_id,
         config,
         segments=segments,
+        unsynced=unsynced,
         leader_epochs=epochs,
         producers=producers,
         snapshots=snapshots,
@@ -116,6 +123,7 @@ def load_log(
         log_end=log_end,
         recovery_point=recovery_point,
         high_watermark=min(max(high_watermark, log_start), log_end),
+        is_recovered=not was_clean,
     )
 
 

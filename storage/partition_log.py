@@ -2,6 +2,7 @@
 
 import os
 from bisect import bisect_right
+from collections.abc import Iterable
 from threading import Lock
 from typing import NamedTuple
 
@@ -72,6 +73,7 @@ class PartitionLog:
         config: LogConfig,
         *,
         segments: list[Segment],
+        unsynced: Iterable[Segment] = (),
         leader_epochs: LeaderEpochs,
         producers: ProducerState,
         snapshots: ProducerSnapshots,
@@ -80,6 +82,7 @@ class PartitionLog:
         recovery_point: int,
         high_watermark: int,
         is_new: bool = False,
+        is_recovered: bool = False,
     ) -> None:
         """For ``loading`` and ``LogDirectory``: the parts must agree with what is on disk."""
         self.topic = topic
@@ -103,17 +106,16 @@ class PartitionLog:
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self._active = segments[-1]
-        self._unsynced = [
-            s for s, end in zip(segments, self._bases[1:], strict=False) if end > recovery_point
-        ]
+        self._unsynced = list(unsynced)
         """Sealed segments that no flush has covered yet."""
-        self._has_new_names = is_new
-        """Files came or went since the directory was fsynced."""
+        self._names_changed = 0
+        """How often files came or went; ``_names_synced`` says up to where an fsync has covered that."""
+        self._names_synced = -1 if is_new or is_recovered else 0
         self._is_new = is_new
         """The directory's own name was not fsynced yet."""
         self._is_gone = False
         """Deleted: there is nothing left that could be flushed."""
-        self._has_changes = is_new or recovery_point != log_end
+        self._has_changes = is_new or is_recovered
         """Something is to be flushed or noted before the files can be left alone."""
         self._cuts = 0
         """How often the log was truncated: a flush that began before must not move recovery_point."""
@@ -322,7 +324,11 @@ class PartitionLog:
         return count
 
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
-        """Forget everything from ``offset`` on; return False if the log ends before it anyway."""
+        """Forget everything from ``offset`` on; return False if the log ends before it anyway.
+
+        The recovery point moves back, too: write the checkpoint (``LogDirectory.begin_checkpoint``)
+        before more is appended, or else a crash might trust what it must not.
+        """
         if offset >= self.log_end:
             # A leader that was deposed before its first append may have left an epoch here.
             self.leader_epochs.truncate_from_end(self.log_end)
@@ -376,7 +382,7 @@ class PartitionLog:
         self._unsynced = [segment for segment in self._unsynced if segment not in dropped]
         del self._segments[first:end]
         del self._bases[first:end]
-        self._has_new_names = True
+        self._names_changed += 1
         self._has_changes = True
 
     def _rebuild_producers(self, now_ms: int) -> None:
@@ -415,7 +421,7 @@ class PartitionLog:
         self._segments.append(segment)
         self._bases.append(base_offset)
         self._active = segment
-        self._has_new_names = True
+        self._names_changed += 1
         return segment
 
     # Durability
@@ -467,6 +473,7 @@ class PartitionLog:
         try:
             self._active.seal()
             self._unsynced.append(self._active)
+            self._names_changed += 1
             self.producers.end_offset = self.log_end
             if self.log_end > 0 and self._snapshots.newest != self.log_end:
                 self._snapshots.write(self.log_end, self.producers.entries.values())
@@ -528,17 +535,18 @@ class FlushJob:
     """One flush under way.  ``recovery_point`` moves in ``finish``, to where ``begin_flush`` saw the end.
 
     Why a thread may run it while the loop goes on: it holds its own references to open files, so
-    that neither rolling nor deletion closes them; fsync covers at least what was written before;
-    entries of the active segment's indexes are not its business, since recovery rebuilds every index
-    whose segment reaches the recovery point; and sealed files do not change.
+    that neither rolling nor deletion closes them; fsync covers at least what was written before; and
+    sealed files do not change.  The active segment's indexes are left out, to spare two fsyncs of
+    three: recovery rebuilds them, see ``segments.first_untrusted``.
     """
 
     __slots__ = (
         "_cuts",
         "_files",
         "_log",
+        "_names",
         "_sealed",
-        "_syncs_directory",
+        "_snapshots",
         "_syncs_parent",
         "end_offset",
     )
@@ -549,16 +557,16 @@ class FlushJob:
         """Where recovery_point will be."""
         self._cuts = log._cuts
         self._sealed = list(log._unsynced)
-        self._files: list[File] = log._snapshots.take_unsynced()
+        self._snapshots = dict(log._snapshots.unsynced)
+        self._files: list[File] = [log._snapshots.open(offset) for offset in self._snapshots]
         for segment in self._sealed:
             self._files.append(segment.file.open())
             self._files.append(segment.offset_index.open_file())
             self._files.append(segment.time_index.open_file())
         if log._active not in self._sealed:
             self._files.append(log._active.file.open())
-        self._syncs_directory = log._has_new_names
+        self._names = log._names_changed
         self._syncs_parent = log._is_new
-        log._has_new_names = log._is_new = False
 
     def run(self) -> None:
         """Fsync.  Safe in a thread while the loop appends, rolls, truncates or deletes.
@@ -578,7 +586,7 @@ class FlushJob:
                     log.leader_epochs.changed = False
                     path = os.path.join(log.directory, paths.LEADER_EPOCHS)
                     file_system.write_durably(path, format_epochs(log.leader_epochs.entries))
-                elif self._syncs_directory:
+                elif self._names > log._names_synced:
                     path = log.directory
                     file_system.sync_directory(path)
                 if self._syncs_parent:
@@ -593,6 +601,10 @@ class FlushJob:
         """Back on the loop: move recovery_point."""
         log = self._log
         log._unsynced = [segment for segment in log._unsynced if segment not in self._sealed]
+        log._snapshots.note_synced(self._snapshots)
+        log._names_synced = max(log._names_synced, self._names)
+        if self._syncs_parent:
+            log._is_new = False
         if self._cuts == log._cuts:
             log.recovery_point = max(log.recovery_point, self.end_offset)
 

@@ -5,7 +5,7 @@ Only the newest batch of a producer is kept: after a restart one duplicate is re
 
 import os
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from struct import Struct, error
 
 from crc32c import crc32c
@@ -101,7 +101,7 @@ def _read_entry(content: bytes, position: int) -> ProducerEntry:
 class ProducerSnapshots:
     """The ``.snapshot`` files of one log; each holds the state of all batches below its offset."""
 
-    __slots__ = ("_directory", "_file_system", "_offsets", "_report", "_unsynced")
+    __slots__ = ("_directory", "_file_system", "_offsets", "_report", "_writes", "unsynced")
 
     def __init__(
         self,
@@ -115,7 +115,9 @@ class ProducerSnapshots:
         self._report = report
         found = (parse_offset_name(name, paths.PRODUCER_SNAPSHOT) for name in names)
         self._offsets = sorted(offset for offset in found if offset is not None)
-        self._unsynced: list[int] = []
+        self._writes = 0
+        self.unsynced: dict[int, int] = {}
+        """Offset -> which write it was, of those that no fsync has covered yet."""
 
     @property
     def newest(self) -> int | None:
@@ -125,17 +127,22 @@ class ProducerSnapshots:
         return os.path.join(self._directory, paths.offset_name(offset) + paths.PRODUCER_SNAPSHOT)
 
     def write(self, offset: int, entries: Iterable[ProducerEntry]) -> None:
-        """Replace the snapshot at ``offset``; it is not fsynced, see ``take_unsynced``."""
+        """Replace the snapshot at ``offset``; it is not fsynced."""
         self._file_system.replace_file(self.path(offset), encode_producer_snapshot(entries), sync=False)
-        self.remove(offset, keep_file=True)
-        insort(self._offsets, offset)
-        self._unsynced.append(offset)
+        if offset not in self._offsets:
+            insort(self._offsets, offset)
+        self._writes += 1
+        self.unsynced[offset] = self._writes
 
-    def take_unsynced(self) -> list[File]:
-        """Files written since the last call, for an fsync."""
-        files = [self._file_system.open(self.path(offset)) for offset in self._unsynced]
-        self._unsynced.clear()
-        return files
+    def open(self, offset: int) -> File:
+        """The file, for an fsync."""
+        return self._file_system.open(self.path(offset))
+
+    def note_synced(self, synced: Mapping[int, int]) -> None:
+        """These, a copy of ``unsynced`` from before the fsync, are on the device."""
+        for offset, write in synced.items():
+            if self.unsynced.get(offset) == write:
+                del self.unsynced[offset]
 
     def load_newest(self, end_offset: int) -> tuple[list[ProducerEntry], int] | None:
         """What the newest readable snapshot at or below ``end_offset`` holds, and its offset.
@@ -153,14 +160,12 @@ class ProducerSnapshots:
                 self.remove(offset)
         return None
 
-    def remove(self, offset: int, *, keep_file: bool = False) -> None:
+    def remove(self, offset: int) -> None:
         """Nothing happens if there is no such snapshot."""
         if offset in self._offsets:
-            if not keep_file:
-                self._file_system.remove(self.path(offset))
+            self._file_system.remove(self.path(offset))
             self._offsets.remove(offset)
-            if offset in self._unsynced:
-                self._unsynced.remove(offset)
+            self.unsynced.pop(offset, None)
 
     def remove_above(self, offset: int) -> None:
         for above in self._offsets[bisect_left(self._offsets, offset + 1) :]:

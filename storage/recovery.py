@@ -21,7 +21,7 @@ from storage.producer_replay import apply_stored_batch, load_producers
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
 from storage.segment import Segment
-from storage.segments import list_segments
+from storage.segments import first_untrusted, list_segments
 from storage.stored_batches import read_stored_batches
 from storage.swaps import finish_swaps
 
@@ -49,10 +49,9 @@ def recover_log(
     epochs = load_epochs(services.file_system, os.path.join(directory, paths.LEADER_EPOCHS), services.report)
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
     snapshots.remove_strays([segment.base_offset for segment in segments])
-    first = 0
-    while first + 1 < len(segments) and segments[first + 1].base_offset <= recovery_point:
-        first += 1
-    # Snapshots above may be of batches that are gone.
+    first = first_untrusted(segments, recovery_point)
+    # What is known of later batches may be of some that are gone.
+    epochs.truncate_from_end(segments[first].base_offset)
     snapshots.remove_above(segments[first].base_offset)
     producers = ProducerState(expiration_ms=services.producer_expiration_ms)
     load_producers(producers, snapshots, segments[:first], log_start, segments[first].base_offset, now_ms)
@@ -71,8 +70,8 @@ def recover_log(
             break
     epochs.truncate_from_end(end_offset)
     _take_snapshot(snapshots, end_offset, producers)
-    for file in snapshots.take_unsynced():
-        file.sync()
+    for offset in snapshots.unsynced:
+        snapshots.open(offset).sync()
     for segment in segments:
         segment.close()
     services.file_system.write_durably(
@@ -116,6 +115,7 @@ def recover_segment(
             f"the log continues at offset {next_offset}"
         )
         segment.cut()
+        file.sync()  # or else what was cut may come back under what is written over it
     segment.seal()
     return next_offset
 

@@ -46,3 +46,15 @@ def create_segment(
     )
     segment.create()
     return segment
+
+
+def first_untrusted(segments: list[Segment], recovery_point: int) -> int:
+    """The number of the first segment whose files may not be on the device as they should.
+
+    That is the one with the last record below the recovery point, even if it ends there: its records
+    are safe, but its indexes need not be before the next flush after it was sealed.
+    """
+    first = 0
+    while first + 1 < len(segments) and segments[first + 1].base_offset < recovery_point:
+        first += 1
+    return first
