@@ -1,0 +1,52 @@
+"""OffsetDelete (47): forget a group's offsets of topics that its members do not read."""
+
+from broker.coordination.tickets import answer_of
+from broker.groups.requests import OffsetsDeleted
+from broker.network.call import Call
+from broker.network.waiting import Waiting
+from protocol.error_codes import ErrorCode
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse | Waiting[OffsetDeleteResponse]:
+    """As in OffsetCommit, partitions that do not exist are refused here, and come first in the answer."""
+    image = call.services.image
+    refused: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    accepted: list[tuple[str, int]] = []
+    for topic in request.topics:
+        for partition in topic.partitions:
+            index = partition.partition_index
+            if image.partition(topic.name, index) is None:
+                refused.setdefault(topic.name, []).append(
+                    OffsetDeleteResponsePartition(
+                        partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    )
+                )
+            else:
+                accepted.append((topic.name, index))
+    ticket = call.services.groups.delete_offsets(request.group_id, accepted)
+    return answer_of(ticket, lambda deleted: answer(refused, accepted, deleted))
+
+
+def answer(
+    refused: dict[str, list[OffsetDeleteResponsePartition]],
+    accepted: list[tuple[str, int]],
+    deleted: OffsetsDeleted,
+) -> OffsetDeleteResponse:
+    if deleted.error is not ErrorCode.NONE:
+        return OffsetDeleteResponse(error_code=deleted.error)
+    topics = {name: list(partitions) for name, partitions in refused.items()}
+    for (name, index), code in zip(accepted, deleted.codes, strict=True):
+        topics.setdefault(name, []).append(
+            OffsetDeleteResponsePartition(partition_index=index, error_code=code)
+        )
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(name=name, partitions=partitions) for name, partitions in topics.items()
+        ]
+    )

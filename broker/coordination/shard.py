@@ -1,0 +1,384 @@
+"""One partition of a coordinator's topic: carries out what its machine decides, and loads it from the log."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import trio
+
+from broker.coordination.decision import Decision, Moment, Reply, StoredRecord
+from broker.coordination.record_codec import RecordCodec
+from broker.coordination.tickets import Ticket
+from broker.errors import ErrorCode, KafkaError, error_code_of
+from broker.logs import Log
+from protocol.errors import DecodeError
+from protocol.primitives import Buffer
+from protocol.records.batch import NO_PRODUCER_ID, RecordBatch, read_batches
+from protocol.records.builder import build_batch
+from protocol.records.compression import Compression
+from protocol.records.control import read_end_transaction_marker
+from storage.errors import StorageError
+
+RECORDS_BEFORE_YIELD: Final = 500
+"""Records applied in a row while loading: then requests have their turn."""
+
+COORDINATOR_CODES: Final = {
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What a coordinator's client is told when the log refuses: it must look for the coordinator, not the log."""
+
+
+class Machine(Protocol):
+    """The state of one partition, and the rules by which it moves.
+
+    Neither socket, task, clock nor random source inside.  Commands read the state and return a
+    ``Decision``; what is stored changes in ``apply`` and ``end_transaction`` alone, live and on loading.
+    """
+
+    def apply(self, record: StoredRecord, offset: int, producer_id: int) -> None:
+        """Take over a record that is in the log at ``offset``.
+
+        ``producer_id`` is not -1 if it belongs to a transaction, which is still open then.
+        """
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """The transaction of ``producer_id`` has ended in this partition."""
+
+    def loaded(self, now: Moment) -> Decision:
+        """The whole log is applied.  Soft state, such as session deadlines, starts afresh here."""
+
+    def deadline_ms(self) -> int | None:
+        """The steady time at which ``advance`` wants to be called."""
+
+    def advance(self, now: Moment) -> Decision:
+        """Do one thing that is due at or before ``now``; ``deadline_ms`` has passed."""
+
+    def waiting_tickets(self) -> Sequence[Ticket[Any]]:
+        """Those whose outcome the machine holds back: they must hear that it is gone."""
+
+
+M = TypeVar("M", bound=Machine)
+
+
+class ShardLog(Protocol):
+    """What a shard needs of the partition that keeps its records."""
+
+    @property
+    def log_start(self) -> int: ...
+
+    @property
+    def log_end(self) -> int: ...
+
+    @property
+    def high_watermark(self) -> int: ...
+
+    @property
+    def batch_bytes_max(self) -> int:
+        """The topic's ``max.message.bytes``."""
+
+    def append(self, batch: bytearray) -> int:
+        """Append as the leader; return the base offset.  KafkaError or StorageError: nothing is written."""
+
+    async def read(self, offset: int) -> Buffer:
+        """Bytes that begin at or before the batch with ``offset`` and hold it whole."""
+
+    def when_covered(self, offset: int, notify: Callable[[], None]) -> None:
+        """Call ``notify`` once, when the high watermark has reached ``offset``."""
+
+
+class _HeldBack(NamedTuple):
+    """Replies which the high watermark does not cover yet."""
+
+    end_offset: int
+    deadline_ms: int
+    replies: list[Reply]
+
+
+class Shard(Generic[M]):
+    """Without a machine (loading, not the leader, broken) every request is refused with ``refusal``.
+
+    Commands and time reach the machine only through ``run`` and ``advance``; an unexpected exception in
+    it has the same consequence as records that could not be written: the machine is dropped, and loaded
+    again.  ``reload`` is called then, and must see to it that ``load`` is called, in a task.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        codec: RecordCodec,
+        new_machine: Callable[[], M],
+        *,
+        now: Callable[[], Moment],
+        commit_timeout_ms: int,
+        compression: Compression = Compression.NONE,
+        log: Log,
+        reload: Callable[["Shard[M]"], None],
+    ) -> None:
+        self.name = name
+        self.machine: M | None = None
+        self.refusal = ErrorCode.NOT_COORDINATOR
+        self._codec = codec
+        self._new_machine = new_machine
+        self._now = now
+        self._commit_timeout_ms = commit_timeout_ms
+        self._compression = compression
+        self._logger = log
+        self._reload = reload
+        self._log: ShardLog | None = None
+        self._written_end = 0
+        self._held_back: deque[_HeldBack] = deque()
+        self._watches_watermark = False
+
+    def __repr__(self) -> str:
+        state = "active" if self.machine is not None else self.refusal.name
+        return f"<Shard {self.name} {state}>"
+
+    @property
+    def is_active(self) -> bool:
+        return self.machine is not None
+
+    # Requests and time
+
+    def run(self, command: Callable[[M, Moment], Decision], ticket: Ticket[Any]) -> None:
+        """Let the machine decide; ``ticket`` is settled at once, or later."""
+        machine = self.machine
+        if machine is None:
+            ticket.refuse(self.refusal)
+            return
+        now = self._now()
+        try:
+            self._carry_out(machine, command(machine, now), now)
+        except Exception:
+            self._drop()
+            raise
+
+    def deadline_ms(self) -> int | None:
+        """The steady time at which ``advance`` wants to be called."""
+        deadline_ms = None if self.machine is None else self.machine.deadline_ms()
+        if self._held_back:
+            first_ms = self._held_back[0].deadline_ms
+            return first_ms if deadline_ms is None else min(first_ms, deadline_ms)
+        return deadline_ms
+
+    def advance(self) -> bool:
+        """Do one thing that is due; return whether there was one."""
+        now = self._now()
+        held = self._held_back
+        if held and held[0].deadline_ms <= now.steady_ms:
+            # The records are in the log and may be committed later: that is what a client must assume.
+            self._refuse(held.popleft().replies, COORDINATOR_CODES[ErrorCode.REQUEST_TIMED_OUT])
+            return True
+        machine = self.machine
+        if machine is None:
+            return False
+        deadline_ms = machine.deadline_ms()
+        if deadline_ms is None or deadline_ms > now.steady_ms:
+            return False
+        try:
+            self._carry_out(machine, machine.advance(now), now)
+        except Exception as error:
+            self._logger.failure(f"{self.name}: what was due could not be done; loading again", error)
+            self._drop()
+        return True
+
+    # Leadership and loading
+
+    def begin(self, log: ShardLog) -> bool:
+        """This broker leads the partition now.  Return whether there is something to load, in a task."""
+        self._forget()
+        self._log = log
+        if log.log_start < log.log_end:
+            self.refusal = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return True
+        self._activate(self._new_machine(), log, log.log_end)
+        return False
+
+    def end(self) -> None:
+        """This broker does not lead the partition any more."""
+        self._forget()
+        self._log = None
+
+    async def load(self) -> None:
+        """Apply the log from its start to its end, and begin to answer.
+
+        Gives up silently when leadership changes meanwhile.  A log that cannot be understood leaves the
+        shard refusing everything with NOT_COORDINATOR, as Kafka's does, and says why.
+        """
+        log = self._log
+        if log is None or self.machine is not None:
+            return
+        machine = self._new_machine()
+        position, end = log.log_start, log.log_end
+        applied = 0
+        skipped: dict[int, int] = {}
+        try:
+            while position < end:
+                before = position
+                data = await log.read(position)
+                if self._log is not log:
+                    return
+                for batch in read_batches(data):
+                    if batch.last_offset < position:
+                        continue
+                    batch.check_crc()
+                    applied += self._apply_batch(machine, batch, skipped)
+                    position = batch.next_offset
+                    if applied >= RECORDS_BEFORE_YIELD:
+                        applied = 0
+                        await trio.lowlevel.checkpoint()
+                        if self._log is not log:
+                            return
+                if position == before:
+                    raise DecodeError(f"no whole batch at offset {position}, though the log ends at {end}")
+        except Exception as error:
+            if self._log is log:
+                self.refusal = ErrorCode.NOT_COORDINATOR
+                if isinstance(error, (DecodeError, StorageError, KafkaError)):
+                    self._logger.error(f"{self.name} cannot be loaded: {error}")
+                else:
+                    self._logger.failure(f"{self.name} cannot be loaded", error)
+            return
+        for record_type, count in sorted(skipped.items()):
+            self._logger.warn(
+                f"{self.name}: left alone {count} records of type {record_type}, which is not served"
+            )
+        self._activate(machine, log, end)
+
+    def _apply_batch(self, machine: M, batch: RecordBatch, skipped: dict[int, int]) -> int:
+        """Apply one batch of the log; return how many records it has, and count what was skipped, by type."""
+        if batch.is_control:
+            for record in batch.records():
+                marker = read_end_transaction_marker(record)
+                if marker is not None:
+                    machine.end_transaction(batch.producer_id, is_commit=marker.is_commit)
+            return batch.record_count
+        producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
+        for record in batch.records():
+            stored = self._codec.decode(record.key, record.value)
+            if stored is None:
+                record_type = self._codec.record_type(record.key)
+                skipped[record_type] = skipped.get(record_type, 0) + 1
+            else:
+                machine.apply(stored, record.offset, producer_id)
+        return batch.record_count
+
+    def _activate(self, machine: M, log: ShardLog, end: int) -> None:
+        self.machine = machine
+        self._written_end = end
+        now = self._now()
+        try:
+            self._carry_out(machine, machine.loaded(now), now)
+        except Exception as error:
+            # Not loaded again: the same log would lead to the same end.
+            self._logger.failure(f"{self.name} cannot begin", error)
+            self._forget()
+
+    # Decisions
+
+    def _carry_out(self, machine: M, decision: Decision, now: Moment) -> None:
+        following: Decision | None = decision
+        while following is not None:
+            decision = following
+            try:
+                code = self._append(machine, decision.records, now) if decision.records else None
+            except Exception:
+                self._refuse_all(decision, ErrorCode.UNKNOWN_SERVER_ERROR)
+                raise
+            if code is None:
+                self._tell(decision.replies, now)
+                following = None if decision.then is None else decision.then(now)
+            elif decision.if_refused is not None:
+                following = decision.if_refused(code, now)
+            else:
+                self._refuse_all(decision, code)
+                if not decision.tentative:
+                    self._drop()
+                return
+
+    def _append(self, machine: M, records: list[StoredRecord], now: Moment) -> ErrorCode | None:
+        """Append and apply; the code for those who wait if the log refused."""
+        log = self._log
+        assert log is not None, "an active shard has a log"
+        encoded = [(now.wall_ms, *self._codec.encode(record), ()) for record in records]
+        batch = build_batch(encoded, compression=self._compression)
+        try:
+            if len(batch) > log.batch_bytes_max:
+                raise KafkaError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"a batch of {len(batch)} bytes is above max.message.bytes ({log.batch_bytes_max})",
+                )
+            base_offset = log.append(batch)
+        except (KafkaError, StorageError) as error:
+            self._logger.warn(f"{self.name}: {len(records)} records could not be written: {error}")
+            code = error_code_of(error)
+            return COORDINATOR_CODES.get(code, code)
+        self._written_end = base_offset + len(records)
+        for offset, record in enumerate(records, base_offset):
+            machine.apply(record, offset, NO_PRODUCER_ID)
+        return None
+
+    def _tell(self, replies: list[Reply], now: Moment) -> None:
+        """Tell outcomes, or hold them back while something they may rest on could still be lost."""
+        if not replies:
+            return
+        log = self._log
+        assert log is not None, "an active shard has a log"
+        if not self._held_back and log.high_watermark >= self._written_end:
+            for ticket, outcome in replies:
+                ticket.settle(outcome)
+            return
+        self._held_back.append(_HeldBack(self._written_end, now.steady_ms + self._commit_timeout_ms, replies))
+        self._watch_watermark(log)
+
+    def _watch_watermark(self, log: ShardLog) -> None:
+        if not self._watches_watermark:
+            self._watches_watermark = True
+            log.when_covered(self._held_back[0].end_offset, lambda: self._watermark_moved(log))
+
+    def _watermark_moved(self, log: ShardLog) -> None:
+        if self._log is not log or not self._watches_watermark:
+            return
+        self._watches_watermark = False
+        held = self._held_back
+        while held and held[0].end_offset <= log.high_watermark:
+            for ticket, outcome in held.popleft().replies:
+                ticket.settle(outcome)
+        if held:
+            self._watch_watermark(log)
+
+    # The end of a machine
+
+    def _drop(self) -> None:
+        """The machine may be wrong about the log: start again from there."""
+        self._forget()
+        self.refusal = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        self._reload(self)
+
+    def _forget(self) -> None:
+        """Send everybody who waits to look for the coordinator again: it is the answer that all expect."""
+        machine, self.machine = self.machine, None
+        held, self._held_back = self._held_back, deque()
+        self._watches_watermark = False
+        self.refusal = ErrorCode.NOT_COORDINATOR
+        for entry in held:
+            self._refuse(entry.replies, self.refusal)
+        if machine is not None:
+            for ticket in machine.waiting_tickets():
+                ticket.refuse(self.refusal)
+
+    def _refuse_all(self, decision: Decision, code: ErrorCode) -> None:
+        self._refuse(decision.replies, code)
+        if decision.asked_by is not None:
+            decision.asked_by.refuse(code)
+
+    def _refuse(self, replies: list[Reply], code: ErrorCode) -> None:
+        for ticket, _ in replies:
+            ticket.refuse(code)

@@ -1,0 +1,390 @@
+"""The group coordinator of this broker: which shards it holds, and how requests and time reach them."""
+
+import math
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from broker.coordination.decision import Decision, Moment
+from broker.coordination.partitioning import partition_for
+from broker.coordination.tickets import Ticket
+from broker.coordination.timers import Timers
+from broker.errors import ErrorCode, KafkaError
+from broker.groups.requests import (
+    NO_MEMBER_ID,
+    Committing,
+    Fetched,
+    GroupDescription,
+    Joined,
+    Joining,
+    Leaving,
+    Left,
+    Listed,
+    OffsetsDeleted,
+    Synced,
+    Syncing,
+    TopicOffsets,
+)
+from broker.groups.settings import GroupSettings
+from broker.metadata.topic_names import GROUP_OFFSETS
+
+if TYPE_CHECKING:
+    from broker.coordination.leader_log import LeaderLog
+    from broker.coordination.shard import Shard
+    from broker.groups.machine import GroupMachine
+    from broker.metadata.image import MetadataImage, TopicImage
+    from broker.metadata.replay import MetadataChanges
+    from broker.services import Services
+
+LOADS_AT_ONCE: Final = 4
+"""Partitions read at the same time: each holds a piece of its log in memory."""
+
+RELOAD_DELAY_SECONDS: Final = 1.0
+"""Before a shard that could not write is loaded again: its disk may need the time, its clients have it."""
+
+DUE_BEFORE_YIELD: Final = 20
+"""Shards advanced in a row: then requests have their turn."""
+
+
+class GroupService:
+    """Follows the metadata image: one shard for each partition of ``__consumer_offsets`` that is led here.
+
+    Requests return a ticket, settled at once unless somebody or something has to be waited for.  A
+    group of a partition that is led elsewhere is refused with NOT_COORDINATOR.
+    """
+
+    def __init__(self, services: "Services") -> None:
+        self.settings = GroupSettings.from_config(services.config)
+        self._services = services
+        self._shards: dict[int, Shard[GroupMachine]] = {}
+        self._logs: dict[int, LeaderLog] = {}
+        self._to_begin: dict[int, None] = {}
+        """Partitions led here whose logs nobody has looked at since the start; in order."""
+        self._on_request: set[int] = set()
+        """Partitions led here that begin with their first request: just made, or not readable last time."""
+        self._topic_id: bytes | None = None
+        self._partition_count: int | None = None
+        self._deleted_meanwhile: dict[int, set[str]] = {}
+        """Topics deleted while a shard could not drop their offsets."""
+        self._timers: Timers[int] = Timers()
+        self._sleep: trio.CancelScope | None = None
+        self._nursery: trio.Nursery | None = None
+        self._loads = trio.CapacityLimiter(LOADS_AT_ONCE)
+
+    # Lifetime
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Load what this broker leads, keep time and serve, until cancelled.
+
+        Nothing is lost by being cancelled: whatever was acknowledged is in the log.
+        """
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            try:
+                topic = self._services.image.topics.get(GROUP_OFFSETS)
+                if topic is not None:
+                    self._follow(topic)
+                task_status.started()
+                await self._keep_time()
+            finally:
+                self._nursery = None
+
+    def published(self, image: "MetadataImage", changes: "MetadataChanges") -> None:
+        """Called with every image, after the partitions have followed it."""
+        topic = image.topics.get(GROUP_OFFSETS)
+        if self._topic_id is not None and (topic is None or topic.id != self._topic_id):
+            self._end_all()
+        if topic is not None and topic.id in changes.topics and self._nursery is not None:
+            self._follow(topic, is_new=self._topic_id is None)
+        deleted = {gone.name for gone in changes.deleted_topics.values()}
+        if deleted:
+            for partition in [*self._shards, *self._to_begin]:
+                self._deleted_meanwhile.setdefault(partition, set()).update(deleted)
+                self._drop_offsets_of_deleted_topics(partition)
+
+    def _follow(self, topic: "TopicImage", *, is_new: bool = False) -> None:
+        self._topic_id = topic.id
+        if self._partition_count is None:
+            # Never read again: a group must not move because somebody adds partitions to the topic.
+            self._partition_count = len(topic.partitions)
+        nobody_begins = not self._to_begin
+        for partition, image in enumerate(topic.partitions):
+            log = self._logs.get(partition)
+            is_led = image.leader == self._services.node_id
+            if not is_led or (log is not None and log.is_over):
+                self._end(partition)
+            if is_led and partition not in self._shards:
+                if is_new:
+                    self._on_request.add(partition)
+                elif partition not in self._on_request:
+                    self._to_begin[partition] = None
+        if nobody_begins and self._to_begin:
+            assert self._nursery is not None, "partitions are only followed while the service runs"
+            self._nursery.start_soon(self._begin_one_by_one)
+
+    async def _begin_one_by_one(self) -> None:
+        """Open the logs, which may take a moment each; whoever is asked for meanwhile comes first."""
+        while self._to_begin:
+            self._begin(next(iter(self._to_begin)))
+            await trio.lowlevel.checkpoint()
+
+    def _begin(self, partition: int) -> None:
+        from broker.coordination.leader_log import LeaderLog
+        from broker.coordination.shard import Shard
+        from broker.groups.machine import CODEC, GroupMachine
+        from protocol.records.compression import Compression
+
+        self._to_begin.pop(partition, None)
+        self._on_request.discard(partition)
+        try:
+            leader = self._services.partitions.leader(GROUP_OFFSETS, partition)
+        except KafkaError as error:
+            self._services.log.error(f"the groups of {GROUP_OFFSETS}-{partition} are not served: {error}")
+            self._on_request.add(partition)
+            return
+        config = self._services.config
+        log = LeaderLog(leader, self._services)
+        shard = Shard(
+            f"{GROUP_OFFSETS}-{partition}",
+            CODEC,
+            lambda: GroupMachine(self.settings),
+            now=self._now,
+            commit_timeout_ms=config.get("offsets.commit.timeout.ms"),
+            compression=Compression(config.get("offsets.topic.compression.codec")),
+            log=self._services.log,
+            reload=lambda _: self._reload_soon(partition),
+        )
+        self._shards[partition] = shard
+        self._logs[partition] = log
+        if shard.begin(log):
+            assert self._nursery is not None, "shards only begin while the service runs"
+            self._nursery.start_soon(self._load, partition, shard)
+        else:
+            self._drop_offsets_of_deleted_topics(partition)
+            self._watch(partition, shard)
+
+    def _end(self, partition: int) -> None:
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.end()
+        self._logs.pop(partition, None)
+        self._to_begin.pop(partition, None)
+        self._on_request.discard(partition)
+        self._deleted_meanwhile.pop(partition, None)
+        self._timers.forget(partition)
+
+    def _end_all(self) -> None:
+        for partition in [*self._shards, *self._to_begin, *self._on_request]:
+            self._end(partition)
+        self._topic_id = None
+        self._partition_count = None
+
+    def _reload_soon(self, partition: int) -> None:
+        shard, log = self._shards[partition], self._logs[partition]
+        if log.is_over or self._nursery is None:
+            shard.end()
+        else:
+            self._nursery.start_soon(self._load, partition, shard, RELOAD_DELAY_SECONDS)
+
+    async def _load(self, partition: int, shard: "Shard[GroupMachine]", delay_seconds: float = 0.0) -> None:
+        await trio.sleep(delay_seconds)
+        async with self._loads:
+            await shard.load()
+        if self._shards.get(partition) is shard:
+            self._drop_offsets_of_deleted_topics(partition)
+            self._watch(partition, shard)
+
+    def _drop_offsets_of_deleted_topics(self, partition: int) -> None:
+        shard = self._shards.get(partition)
+        if shard is None or not shard.is_active:
+            return  # when it is loaded
+        topics = self._deleted_meanwhile.pop(partition, None)
+        if topics:
+            ticket: Ticket[None] = Ticket(lambda code: None)
+            self._run(partition, ticket, lambda machine, _: machine.topics_deleted(topics, ticket))
+
+    # Time
+
+    def _now(self) -> Moment:
+        clock = self._services.clock
+        # A deadline of so many milliseconds is never a hair in the future when the loop wakes for it.
+        return Moment(math.floor(clock.current_time() * 1000 + 0.001), clock.now_ms())
+
+    def _watch(self, partition: int, shard: "Shard[GroupMachine]") -> None:
+        deadline_ms = shard.deadline_ms()
+        if deadline_ms is None:
+            return
+        self._timers.wake_by(partition, deadline_ms)
+        if self._sleep is not None and deadline_ms / 1000 < self._sleep.deadline:
+            self._sleep.deadline = deadline_ms / 1000
+
+    async def _keep_time(self) -> None:
+        """One task wakes all shards, and through them all groups."""
+        while True:
+            earliest_ms = self._timers.earliest_ms()
+            deadline = math.inf if earliest_ms is None else earliest_ms / 1000
+            with trio.CancelScope(deadline=deadline) as self._sleep:
+                await trio.sleep_forever()
+            self._sleep = None
+            advanced = 0
+            while (partition := self._timers.take_due(self._now().steady_ms)) is not None:
+                shard = self._shards.get(partition)
+                if shard is None:
+                    continue
+                shard.advance()
+                self._watch(partition, shard)
+                advanced += 1
+                if advanced % DUE_BEFORE_YIELD == 0:
+                    await trio.lowlevel.checkpoint()
+
+    # Requests
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition that keeps this group, whether the topic is there or not."""
+        count = self._partition_count
+        if count is None:
+            topic = self._services.image.topics.get(GROUP_OFFSETS)
+            if topic is None:
+                count = self._services.config.get("offsets.topic.num.partitions")
+            else:
+                count = len(topic.partitions)
+        return partition_for(group_id, count)
+
+    def join(self, group_id: str, joining: Joining) -> Ticket[Joined]:
+        """JoinGroup."""
+        ticket = Ticket(lambda code: Joined(NO_MEMBER_ID, code))
+        settings = self.settings
+        timeout_ms = joining.session_timeout_ms
+        if not group_id:
+            ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_GROUP_ID))
+        elif not settings.min_session_timeout_ms <= timeout_ms <= settings.max_session_timeout_ms:
+            ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
+        else:
+            self._ask(group_id, ticket, lambda machine, now: machine.join(group_id, joining, ticket, now))
+        return ticket
+
+    def sync(self, group_id: str, syncing: Syncing) -> Ticket[Synced]:
+        """SyncGroup."""
+        ticket = Ticket(Synced)
+        if self._is_named(group_id, ticket):
+            self._ask(group_id, ticket, lambda machine, now: machine.sync(group_id, syncing, ticket, now))
+        return ticket
+
+    def heartbeat(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
+    ) -> Ticket[ErrorCode]:
+        """Heartbeat.  While the group is loading, a member is told that all is well: it cannot be helped."""
+        ticket: Ticket[ErrorCode] = Ticket(
+            lambda code: ErrorCode.NONE if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else code
+        )
+        if self._is_named(group_id, ticket):
+            self._ask(
+                group_id,
+                ticket,
+                lambda machine, now: machine.heartbeat(
+                    group_id, member_id, instance_id, generation, ticket, now
+                ),
+            )
+        return ticket
+
+    def leave(self, group_id: str, leaving: list[Leaving]) -> Ticket[Left]:
+        """LeaveGroup."""
+        ticket = Ticket(Left)
+        if self._is_named(group_id, ticket):
+            self._ask(group_id, ticket, lambda machine, now: machine.leave(group_id, leaving, ticket, now))
+        return ticket
+
+    def commit(self, group_id: str, committing: Committing) -> Ticket[Sequence[ErrorCode]]:
+        """OffsetCommit.  The group without a name is allowed: it cannot have members."""
+        ticket: Ticket[Sequence[ErrorCode]] = Ticket(lambda code: [code] * len(committing.offsets))
+        self._ask(group_id, ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now))
+        return ticket
+
+    def fetch(
+        self, group_id: str, topics: Sequence[TopicOffsets] | None, *, require_stable: bool
+    ) -> Ticket[Fetched]:
+        """OffsetFetch, one group of it."""
+        ticket = Ticket(_fetch_refused)
+        self._ask(
+            group_id, ticket, lambda machine, _: machine.fetch(group_id, topics, require_stable, ticket)
+        )
+        return ticket
+
+    def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> Ticket[OffsetsDeleted]:
+        """OffsetDelete."""
+        ticket = Ticket(OffsetsDeleted)
+        if self._is_named(group_id, ticket):
+            self._ask(
+                group_id, ticket, lambda machine, _: machine.delete_offsets(group_id, partitions, ticket)
+            )
+        return ticket
+
+    def describe(self, group_id: str) -> Ticket[GroupDescription]:
+        """DescribeGroups, one group of it."""
+        ticket = Ticket(lambda code: GroupDescription(group_id, code, ""))
+        self._ask(group_id, ticket, lambda machine, _: machine.describe(group_id, ticket))
+        return ticket
+
+    def delete(self, group_id: str) -> Ticket[ErrorCode]:
+        """DeleteGroups, one group of it."""
+        ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
+        self._ask(group_id, ticket, lambda machine, _: machine.delete(group_id, ticket))
+        return ticket
+
+    def list_groups(self, states: Collection[str], kinds: Collection[str]) -> list[Ticket[Listed]]:
+        """ListGroups: one ticket for every partition led here.  Filters are in lower case."""
+        tickets = [self._list(partition, states, kinds) for partition in self._shards]
+        if self._to_begin:
+            loading = Ticket(Listed)
+            loading.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            tickets.append(loading)
+        return tickets
+
+    def _list(self, partition: int, states: Collection[str], kinds: Collection[str]) -> Ticket[Listed]:
+        ticket = Ticket(Listed)
+        self._run(partition, ticket, lambda machine, _: machine.list_groups(states, kinds, ticket))
+        return ticket
+
+    def _is_named(self, group_id: str, ticket: Ticket[Any]) -> bool:
+        if not group_id:
+            ticket.refuse(ErrorCode.INVALID_GROUP_ID)
+        return bool(group_id)
+
+    def _ask(
+        self, group_id: str, ticket: Ticket[Any], command: Callable[["GroupMachine", Moment], Decision]
+    ) -> None:
+        self._run(self.partition_for(group_id), ticket, command)
+
+    def _run(
+        self, partition: int, ticket: Ticket[Any], command: Callable[["GroupMachine", Moment], Decision]
+    ) -> None:
+        if partition in self._to_begin or partition in self._on_request:
+            self._begin(partition)
+        shard = self._shards.get(partition)
+        if shard is None:
+            ticket.refuse(ErrorCode.NOT_COORDINATOR)
+            return
+        try:
+            shard.run(command, ticket)
+        finally:
+            self._watch(partition, shard)
+
+
+@asynccontextmanager
+async def open_groups(services: "Services") -> AsyncIterator[GroupService]:
+    """A service that serves inside the block.  The partitions must follow images before it does."""
+    service = GroupService(services)
+    services.controller.on_publish(service.published)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(service.run)
+        try:
+            yield service
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+def _fetch_refused(code: ErrorCode) -> Fetched:
+    # Consumers before 3.9 retry an OffsetFetch only after these errors.
+    return Fetched(ErrorCode.NOT_COORDINATOR if code is ErrorCode.COORDINATOR_NOT_AVAILABLE else code)
