@@ -1,6 +1,5 @@
 """The memory of large requests, for all connections together."""
 
-from collections import deque
 from collections.abc import Hashable
 
 import trio
@@ -23,7 +22,7 @@ class FrameMemory:
         self.held = 0
         """Bytes lent out."""
         self._exempt: Hashable | None = None
-        self._line: deque[tuple[Hashable, int, trio.Event]] = deque()
+        self._line: dict[Hashable, tuple[int, trio.Event]] = {}
         self._spare: list[bytearray] = []
         self._shortage = trio.Event()
 
@@ -31,13 +30,12 @@ class FrameMemory:
         """A buffer of ``size`` bytes or a little more, with anything in it."""
         if not self._admit(owner, size, queued=False):
             admitted = trio.Event()
-            entry = (owner, size, admitted)
-            self._line.append(entry)
+            self._line[owner] = size, admitted
             self._shortage.set()
             try:
                 await admitted.wait()
             except trio.Cancelled:
-                self._line.remove(entry)
+                del self._line[owner]
                 self._serve_line()
                 raise
         buffer = self._take_spare(size)
@@ -50,7 +48,8 @@ class FrameMemory:
         if len(buffer) <= limits.TRUSTED_FRAME_BYTES_MAX:
             self._spare.append(buffer)
             if len(self._spare) > limits.SPARE_FRAME_BUFFERS:
-                self._spare.remove(min(self._spare, key=len))
+                self._spare.sort(key=len)
+                del self._spare[0]
         if finished and self._exempt == owner:
             self._exempt = None
         self._serve_line()
@@ -65,7 +64,7 @@ class FrameMemory:
 
     def is_waiting(self, owner: Hashable) -> bool:
         """Whether ``owner`` stands still because memory is short, rather than by its own doing."""
-        return any(waiting == owner for waiting, _, _ in self._line)
+        return owner in self._line
 
     def _admit(self, owner: Hashable, size: int, *, queued: bool) -> bool:
         """Count ``size`` as lent if that is possible now; nobody overtakes the line but the exempt one."""
@@ -81,10 +80,10 @@ class FrameMemory:
 
     def _serve_line(self) -> None:
         while self._line:
-            owner, size, admitted = self._line[0]
+            owner, (size, admitted) = next(iter(self._line.items()))
             if not self._admit(owner, size, queued=True):
                 return
-            self._line.popleft()
+            del self._line[owner]
             admitted.set()
         if self._shortage.is_set():
             self._shortage = trio.Event()

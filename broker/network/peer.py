@@ -3,9 +3,10 @@
 ``trio.socket`` would cost about twice the processor time of the raw socket.
 """
 
+import errno
 import os
 import socket
-from typing import Protocol
+from typing import Final, Protocol
 
 from trio.lowlevel import checkpoint, wait_readable, wait_writable
 
@@ -13,6 +14,21 @@ from broker import limits
 
 _MORE = getattr(socket, "MSG_MORE", 0)
 """Tells Linux that the next bytes follow at once, so that a header travels with the records behind it."""
+
+
+_GONE: Final = frozenset(
+    {
+        errno.EPIPE,
+        errno.ECONNRESET,
+        errno.ECONNABORTED,
+        errno.ENOTCONN,
+        errno.ETIMEDOUT,
+        errno.EHOSTUNREACH,
+        errno.ENETUNREACH,
+        errno.ENETDOWN,
+        errno.ENETRESET,
+    }
+)
 
 
 class PeerGone(Exception):
@@ -106,8 +122,10 @@ class SocketPeer:
             except BlockingIOError:
                 await wait_writable(self._socket)
                 continue
-            except (ConnectionError, TimeoutError) as error:
-                raise PeerGone(_reason(error)) from error
+            except OSError as error:
+                if error.errno in _GONE:
+                    raise PeerGone(_reason(error)) from error
+                raise  # the file cannot be read
             if sent == 0:
                 raise EOFError(f"{end - position} of {size} bytes are missing in the file")
             position += sent
