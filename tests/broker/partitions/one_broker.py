@@ -1,0 +1,289 @@
+"""A broker's partitions on a disk in memory, following an image that tests write records for."""
+
+import random
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from importlib import import_module
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import trio
+import trio.testing
+
+from broker.apis.table import APIS
+from broker.config.broker_config import BrokerConfig
+from broker.identifiers import Identifiers
+from broker.logs import Log
+from broker.metadata import replay
+from broker.metadata.endpoints import Advertised
+from broker.metadata.image import MetadataImage, empty_image
+from broker.network.call import Address, Call, ConnectionState, Listener
+from broker.network.waiting import Waiting
+from broker.partitions.manager import PartitionManager, open_partitions
+from protocol.errors import KafkaError
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.records.builder import build_batch
+from protocol.schema import Message
+from protocol.stored.metadata_records import (
+    BrokerEndpoint,
+    ConfigRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from storage.log_directory import LogDirectory
+from storage.memory_filesystem import MemoryFileSystem
+
+if TYPE_CHECKING:
+    from broker.services import Services
+
+Result = TypeVar("Result")
+
+NODE_ID = 1
+PATH = "/data"
+START_MS = 1_700_000_000_000
+
+
+class ManualClock:
+    """Wall time stands still unless a test moves it."""
+
+    def __init__(self) -> None:
+        self.wall_ms = START_MS
+
+    def now_ms(self) -> int:
+        return self.wall_ms
+
+
+class ProducerIdSource:
+    """Stands in for the blocks of producer ids."""
+
+    def __init__(self) -> None:
+        self.at_hand = 5
+        self.next_id = 0
+        self.waiting: list[Callable[[int | KafkaError], None]] = []
+
+    def take(self) -> int | None:
+        if not self.at_hand:
+            return None
+        self.at_hand -= 1
+        self.next_id += 1
+        return self.next_id - 1
+
+    def request(self, give: Callable[[int | KafkaError], None]) -> None:
+        self.waiting.append(give)
+
+
+class OneBroker:
+    """Stands in for ``Services`` and for the controller.
+
+    What would run in a thread runs at once, unless ``hold_threads`` is called: then it waits for
+    ``release_threads``.
+    """
+
+    node_id = NODE_ID
+    cluster_id = "cluster"
+
+    def __init__(self, settings: Mapping[str, str], file_system: MemoryFileSystem) -> None:
+        self.config = BrokerConfig({"node.id": str(NODE_ID), "log.dirs": PATH, **settings})
+        self.clock = ManualClock()
+        self.identifiers = Identifiers(seed=1)
+        self.lines = StringIO()
+        self.log = Log(self.lines)
+        self.image = empty_image("cluster")
+        self.advertised = Advertised(NODE_ID)
+        self.producer_ids = ProducerIdSource()
+        self.file_system = file_system
+        self.controller = self
+        self.partitions: PartitionManager
+        self.directory: LogDirectory
+        self.listeners: list[Callable[..., None]] = []
+        self.threads_run = 0
+        self._held: trio.Event | None = None
+        self._topics_made = 0
+        self.apply(
+            RegisterBrokerRecord(
+                broker_id=NODE_ID,
+                fenced=False,
+                end_points=[BrokerEndpoint(name="PLAINTEXT", host="broker.example", port=9092)],
+            )
+        )
+
+    @property
+    def services(self) -> "Services":
+        return cast("Services", self)
+
+    async def run_blocking(self, function: Callable[..., Result], *arguments: object) -> Result:
+        self.threads_run += 1
+        await trio.lowlevel.checkpoint()
+        while self._held is not None:
+            await self._held.wait()
+        return function(*arguments)
+
+    def hold_threads(self) -> None:
+        self._held = trio.Event()
+
+    def release_threads(self) -> None:
+        assert self._held is not None
+        held, self._held = self._held, None
+        held.set()
+
+    # The controller
+
+    def on_publish(self, listener: Callable[..., None]) -> None:
+        self.listeners.append(listener)
+
+    def apply(self, *records: Message) -> None:
+        self.image, changes = replay.apply(
+            self.image, records, offset=self.image.offset + len(records), epoch=1
+        )
+        for listener in self.listeners:
+            listener(self.image, changes)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        leader: int = NODE_ID,
+        leader_epoch: int = 0,
+        settings: Mapping[str, str] | None = None,
+    ) -> bytes:
+        self._topics_made += 1
+        topic_id = self._topics_made.to_bytes(16, "big")
+        self.apply(
+            TopicRecord(name=name, topic_id=topic_id),
+            *(
+                PartitionRecord(
+                    partition_id=index,
+                    topic_id=topic_id,
+                    replicas=[NODE_ID],
+                    isr=[NODE_ID],
+                    leader=leader,
+                    leader_epoch=leader_epoch,
+                )
+                for index in range(partitions)
+            ),
+            *setting_records(name, settings or {}),
+        )
+        return topic_id
+
+    def change_settings(self, topic: str, settings: Mapping[str, str]) -> None:
+        self.apply(*setting_records(topic, settings))
+
+    def change_leader(self, topic_id: bytes, leader: int, partition: int = 0) -> None:
+        """Each change begins another leader epoch."""
+        self.apply(PartitionChangeRecord(partition_id=partition, topic_id=topic_id, leader=leader))
+
+    def delete_topic(self, topic_id: bytes) -> None:
+        self.apply(RemoveTopicRecord(topic_id=topic_id))
+
+    # Requests
+
+    def ask(self, request: Message, version: int) -> Any:
+        """What the handler returns for ``request`` as it comes over the wire."""
+        return self.hand_over(request, version, bytearray(request.encode(version)))
+
+    def hand_over(self, request: Message, version: int, frame: bytearray) -> Any:
+        """The same with the request's bytes at hand."""
+        handler = import_module(f"broker.apis.{APIS[request.api_key].module}")
+        connection = ConnectionState(
+            1, Listener("PLAINTEXT"), Address("127.0.0.1", 1), Address("127.0.0.1", 9092)
+        )
+        call = Call(self.services, connection, request.api_key, version, 1, "test", self.clock.now_ms())
+        answer = handler.handle(type(request).decode(memoryview(frame), version), call)
+        if isinstance(answer, Waiting) and answer.is_answered:
+            return answer.result()
+        return answer
+
+    def produce(
+        self, topic: str, batch: bytes | bytearray | None = None, *, partition: int = 0, acks: int = -1
+    ) -> PartitionProduceResponse:
+        """Produce one batch, and expect the answer at once."""
+        answer = self.ask(produce_request(topic, batch, partition=partition, acks=acks), 9)
+        (topic_response,) = answer.responses
+        (reply,) = topic_response.partition_responses
+        assert isinstance(reply, PartitionProduceResponse)
+        return reply
+
+    def fetch(self, topic: str, offset: int = 0, *, partition: int = 0) -> PartitionData:
+        """Fetch from one partition without waiting."""
+        answer = self.ask(fetch_request(topic, offset, partition=partition), 12)
+        assert isinstance(answer, FetchResponse)
+        return answer.responses[0].partitions[0]
+
+
+def setting_records(topic: str, settings: Mapping[str, str]) -> list[Message]:
+    return [
+        ConfigRecord(resource_type=2, resource_name=topic, name=name, value=value)
+        for name, value in settings.items()
+    ]
+
+
+def some_batch(count: int = 1, *, size: int = 10, **options: Any) -> bytearray:
+    """A batch of ``count`` records with values of ``size`` bytes, and the present time of tests."""
+    records = [(START_MS, b"k", bytes([index % 256]) * size, ()) for index in range(count)]
+    return build_batch(records, **options)
+
+
+def produce_request(
+    topic: str, batch: bytes | bytearray | None = None, *, partition: int = 0, acks: int = -1
+) -> ProduceRequest:
+    records = some_batch() if batch is None else batch
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=1000,
+        topic_data=[
+            TopicProduceData(
+                name=topic, partition_data=[PartitionProduceData(index=partition, records=records)]
+            )
+        ],
+    )
+
+
+def fetch_request(topic: str, offset: int = 0, *, partition: int = 0, **options: Any) -> FetchRequest:
+    wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+    return FetchRequest(topics=[FetchTopic(topic=topic, partitions=[wanted])], **options)
+
+
+@asynccontextmanager
+async def one_broker(
+    settings: Mapping[str, str] | None = None,
+    *,
+    file_system: MemoryFileSystem | None = None,
+    image: MetadataImage | None = None,
+) -> AsyncGenerator[OneBroker]:
+    """A broker with an empty disk and cluster, or with what is given.
+
+    Leaving the block is a crash: nothing is closed.
+    """
+    if file_system is None:
+        file_system = MemoryFileSystem(now_ms=lambda: START_MS)
+    broker = OneBroker(settings or {}, file_system)
+    if image is not None:
+        broker.image = image
+    directory = LogDirectory.open(
+        PATH,
+        file_system,
+        random_below=random.Random(1).randrange,
+        report=broker.log.warn,
+        now_ms=broker.clock.now_ms(),
+    )
+    broker.directory = directory
+    try:
+        async with open_partitions(broker.services, [directory]) as broker.partitions:
+            yield broker
+    finally:
+        file_system.kill()
+
+
+async def settle() -> None:
+    """Let every task go on until all of them wait for something."""
+    await trio.testing.wait_all_tasks_blocked()
