@@ -35,9 +35,13 @@ _POISON = b"\xdb"
 class Pending(Protocol):
     """A request that has started and has no answer yet."""
 
-    waiting: Waiting[object]
-    may_overlap: bool
-    """Whether another request of the kind may start before this one is answered."""
+    @property
+    def waiting(self) -> Waiting[object]:
+        """Where the answer will be."""
+
+    @property
+    def may_overlap(self) -> bool:
+        """Whether another request of the kind may start before this one is answered."""
 
     def finish(self) -> list[Part]:
         """The answer, once ``waiting`` has it; raises ``CloseConnection`` if there is none to give."""

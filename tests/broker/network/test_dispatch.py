@@ -9,11 +9,14 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
 
 from broker.apis.table import APIS
 from broker.errors import CloseConnection
 from broker.logs import Log
 from broker.network.call import Address, Call, ConnectionState, Listener
+from broker.network.connection import Connection
 from broker.network.dispatch import Dispatcher, PendingRequest
 from broker.network.sending import Part
 from broker.network.waiting import Waiting
@@ -38,6 +41,7 @@ from protocol.schema import Message
 from storage.errors import DiskFailure, OutOfOrderSequence
 from storage.file_range import FileRange
 from storage.memory_filesystem import MemoryFileSystem
+from tests.broker.network.stub_dispatch import Served, framed
 
 Handler = Callable[[Any, Call], object]
 
@@ -387,3 +391,30 @@ def test_every_api_has_the_messages_that_its_line_in_the_table_says() -> None:
             assert message.api_key == api.key
             assert api.first in message.versions
             assert api.last in message.versions
+
+
+async def test_a_connection_lives_through_an_unknown_version_and_ends_with_an_unknown_api(desk: Desk) -> None:
+    waiting: Waiting[HeartbeatResponse] = Waiting()
+    desk.put("api_versions", lambda request, call: ApiVersionsResponse())
+    desk.put("heartbeat", lambda request, call: waiting)
+    served = Served()
+    connection = Connection(served.peer, desk.dispatcher, desk.connection, served.surroundings)
+    unknown_version = struct.pack(">hhih", ApiKey.API_VERSIONS, 99, 1, -1) + b"\0"
+    unknown_api = struct.pack(">hhih", 999, 0, 4, -1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(connection.serve)
+        served.peer.feed(
+            framed(
+                unknown_version,
+                bytes(framed_request(ApiVersionsRequest(), 0, correlation_id=2)),
+                bytes(framed_request(HeartbeatRequest(), 3, correlation_id=3)),
+                unknown_api,
+            )
+        )
+        await wait_all_tasks_blocked()
+        assert [answer[:4] for answer in served.answers] == [bytes([0, 0, 0, 1]), bytes([0, 0, 0, 2])]
+        waiting.answer(HeartbeatResponse())
+        await wait_all_tasks_blocked()
+        assert served.answers[2][:4] == bytes([0, 0, 0, 3])
+        assert served.peer.is_closed
+    assert served.log_lines[0].endswith("API key 999 is not served on PLAINTEXT")
