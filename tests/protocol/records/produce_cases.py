@@ -530,3 +530,45 @@ def produce_cases() -> list[ProduceCase]:
     """Every case, in the order of the recording."""
     groups = (_framing, _headers, _records, _offsets, _keys, _timestamps, _payloads)
     return [ProduceCase(name, topic, bytes(records)) for group in groups for name, topic, records in group()]
+
+
+def stored_cases() -> list[ProduceCase]:
+    """Batches that are accepted, of which it matters what is stored."""
+    records: Sequence[Simple] = [(b"k", b"a"), (b"k", b"b"), (None, None), (b"k", b"b")]
+    headers: Sequence[Header] = [(b"h", b"x"), (b"h", None)]
+
+    def section(
+        timestamps: Sequence[int] = (5, 9, 2, 9), offset_deltas: Sequence[int] = (0, 1, 2, 3)
+    ) -> bytes:
+        return section_of(records, offset_deltas, timestamps, headers)
+
+    none, gzip, zstd = Compression.NONE, Compression.GZIP, Compression.ZSTD
+    usual, from_base = section(), section((0, 9, 2, 9))
+    without_times = section((-1 - THEN,) * 4)
+    latest = THEN + 9
+    cases = [
+        ("as it is", "plain", batch_of(usual, 4, none, 0, latest)),
+        ("max timestamp", "plain", batch_of(usual, 4)),
+        ("max timestamp, gzip", "plain", batch_of(usual, 4, gzip)),
+        ("unknown bits", "plain", batch_of(usual, 4, none, 0x8080, latest)),
+        ("unknown bits and max timestamp", "plain", batch_of(usual, 4, none, 0x8080)),
+        ("delete horizon and max timestamp", "plain", batch_of(usual, 4, none, 0x40)),
+        ("delete horizon and LogAppendTime", "plain", batch_of(usual, 4, none, 0x48, latest)),
+        ("no timestamps", "plain", batch_of(without_times, 4)),
+        ("negative timestamps", "plain", batch_of(section((-5 - THEN,) * 4), 4, gzip)),
+        ("append time", "append-time", batch_of(usual, 4)),
+        ("append time, gzip", "append-time", batch_of(usual, 4, gzip)),
+        ("append time, no timestamps", "append-time", batch_of(without_times, 4)),
+        ("gzip to zstd", "zstd", batch_of(usual, 4, gzip)),
+        ("gzip to zstd from the base timestamp on", "zstd", batch_of(from_base, 4, gzip)),
+        ("none to zstd with a producer", "zstd", batch_of(usual, 4, producer=(7003, 2, 3))),
+        ("offsets to zstd", "zstd", batch_of(section((0, 9, 2, 9), (7, 7, 0, -3)), 4)),
+        ("no timestamps to zstd", "zstd", batch_of(without_times, 4)),
+        ("delete horizon and LogAppendTime to zstd", "zstd", batch_of(usual, 4, none, 0x48, latest)),
+        ("zstd stays", "zstd", batch_of(usual, 4, zstd)),
+        ("append time, gzip to zstd", "zstd-append-time", batch_of(usual, 4, gzip)),
+        ("append time, zstd stays", "zstd-append-time", batch_of(usual, 4, zstd)),
+        ("zstd to none", "uncompressed", batch_of(usual, 4, zstd)),
+        ("none stays", "uncompressed", batch_of(usual, 4)),
+    ]
+    return [ProduceCase(name, topic, bytes(batch)) for name, topic, batch in cases]
