@@ -178,7 +178,7 @@ class Connection:
             # What was asked before the offence is still answered.
             try:
                 await self._settle()
-            except CloseConnection:
+            except (CloseConnection, PeerGone):
                 pass
             return closing.reason
         return None
@@ -337,10 +337,11 @@ class Connection:
                 owed.waiting.abandon()
 
     def _end(self) -> None:
+        # A thread may still be reading the bytes of an exclusive request: nobody else may get them.
+        in_use = any(not isinstance(owed, list) and owed.waiting.exclusive for owed in self._owed)
         self._abandon_owed()
         self._ready.clear()
-        memory = self._surroundings.memory
         for buffer in (self._inbox.lent, self._inbox.abandon()):
             if buffer is not None:
-                memory.give_back(self, buffer)
+                self._surroundings.memory.give_back(self, buffer, reusable=not in_use)
         self._peer.close()

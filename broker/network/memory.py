@@ -42,10 +42,16 @@ class FrameMemory:
         self.held += len(buffer) - size
         return buffer
 
-    def give_back(self, owner: Hashable, buffer: bytearray, *, finished: bool = True) -> None:
-        """The end of a loan.  Not ``finished``: the same request has moved to a larger buffer."""
+    def give_back(
+        self, owner: Hashable, buffer: bytearray, *, finished: bool = True, reusable: bool = True
+    ) -> None:
+        """The end of a loan.
+
+        Not ``finished``: the same request has moved to a larger buffer.  Not ``reusable``: somebody may
+        still look at the bytes.
+        """
         self.held -= len(buffer)
-        if len(buffer) <= limits.TRUSTED_FRAME_BYTES_MAX:
+        if reusable and len(buffer) <= limits.TRUSTED_FRAME_BYTES_MAX:
             self._spare.append(buffer)
             if len(self._spare) > limits.SPARE_FRAME_BUFFERS:
                 self._spare.sort(key=len)

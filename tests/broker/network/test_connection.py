@@ -211,6 +211,38 @@ async def test_an_exclusive_request_can_be_released_before_it_is_answered() -> N
         assert served.answers == [b"0", b"1", b"now"]
 
 
+@pytest.mark.parametrize("is_answered", [False, True])
+async def test_a_thread_may_outlive_the_connection_whose_bytes_it_reads(is_answered: bool) -> None:
+    served = Served()
+    word = b"held" + b"!" * 300_000
+    async with serving(served):
+        await served.exchange(word)
+        if is_answered:
+            served.dispatch.waitings[word].answer(b"done")
+            await wait_all_tasks_blocked()
+        served.connection.close("enough")
+        await wait_all_tasks_blocked()
+        assert served.memory.held == 0
+        buffer = await served.memory.borrow("another", 300_000)
+        buffer[:] = b"?" * len(buffer)
+        (frame,) = served.dispatch.frames
+        assert (bytes(frame) == word) is not is_answered  # once answered, the buffer is used again
+        assert (frame[0] == ord("?")) is is_answered
+
+
+async def test_an_offender_is_named_even_if_it_has_left() -> None:
+    served = Served()
+    async with serving(served):
+        await served.exchange(b"over")
+        served.peer.feed(struct.pack(">i", -7))
+        await wait_all_tasks_blocked()
+        served.peer.vanish()
+        served.dispatch.waitings[b"over"].answer(b"done")
+        await wait_all_tasks_blocked()
+        assert served.peer.is_closed
+    assert served.log_lines[0].endswith("it announced a request of -7 bytes")
+
+
 async def test_what_was_asked_before_a_bad_request_is_answered_before_closing() -> None:
     served = Served()
     async with serving(served):
