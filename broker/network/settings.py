@@ -1,5 +1,6 @@
 """The settings of the network, as Kafka names them, in the form in which connections use them."""
 
+import functools
 import socket
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -65,6 +66,7 @@ def _size_if_set(config: "BrokerConfig", name: str) -> int | None:
     return size if config.is_set(name) and size > 0 else None
 
 
+@functools.cache
 def _read_overrides(text: str) -> Mapping[str, int]:
     """``host:count`` pairs; hosts are looked up once, as in Kafka."""
     if not text:
