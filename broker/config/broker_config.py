@@ -19,8 +19,8 @@ class BrokerConfig:
     """Effective settings, by Kafka's names.
 
     ``static`` is what the broker was started with, as text. Above it lie the cluster's dynamic defaults and
-    what was set for this broker alone: ``apply_dynamic`` is the only thing that changes an object. Every given
-    value is checked when it arrives, by itself; how they fit together is for ``checks``.
+    what was set for this broker alone: ``apply_dynamic`` is the only thing that changes an object. Every
+    given value is checked when it arrives, by itself; how they fit together is for ``checks``.
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:
@@ -79,11 +79,22 @@ class BrokerConfig:
         return self._topic_defaults
 
     def group(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """The effective settings of a group, by the groups' own names."""
-        defaults = {known.name: self._inherited(known) for known in definitions(Scope.GROUP)}
+        """The effective settings of a group, by the groups' own names.
+
+        One that the broker's bounds have overtaken since it was set counts as the bound.
+        """
+        from broker.config.resources import GROUP_BOUNDS
+
+        values: dict[str, Any] = {known.name: self._inherited(known) for known in definitions(Scope.GROUP)}
         # The broker lists its assignors, a group has one of them.
-        defaults["streams.assignor.name"] = self.get("group.streams.assignors")[0]
-        return {**defaults, **_valid(Scope.GROUP, overrides)}
+        values["streams.assignor.name"] = self.get("group.streams.assignors")[0]
+        values.update(_valid(Scope.GROUP, overrides))
+        for bound in GROUP_BOUNDS:
+            if bound.low is not None:
+                values[bound.name] = max(values[bound.name], self.get(bound.low))
+            if bound.high is not None:
+                values[bound.name] = min(values[bound.name], self.get(bound.high))
+        return values
 
     def _inherited(self, known: Definition) -> Value:
         for name, factor in known.synonyms:
@@ -128,8 +139,8 @@ class BrokerConfig:
     def listeners(self) -> list[ListenerAddress]:
         """Every address to listen on, the controller's included.
 
-        While ``controller.listener.names`` is not set and no listener has its name, the controller gets a free
-        port of its own on the loopback interface.
+        While ``controller.listener.names`` is not set and no listener has its name, the controller gets a
+        free port of its own on the loopback interface.
         """
         entries: Sequence[str] = self.get("listeners")
         addresses = read_addresses(entries, self.listener_protocols, distinct_ports=True)

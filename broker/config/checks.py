@@ -1,4 +1,4 @@
-"""How settings must fit together: Kafka's rules, then what this broker cannot do yet, then what it says at start.
+"""How settings must fit together: Kafka's rules, what this broker cannot do yet, and what it says at start.
 
 The texts of the rules are Kafka's: a client that alters a broker's settings is told them, too.
 """
@@ -107,8 +107,8 @@ def _check_listeners(config: BrokerConfig) -> None:
     elif "broker" not in roles:
         _require(
             all(address.name in controller_names for address in listening),
-            "The listeners config must only contain KRaft controller listeners from controller.listener.names "
-            "when process.roles=controller",
+            "The listeners config must only contain KRaft controller listeners from "
+            "controller.listener.names when process.roles=controller",
         )
     if "controller" in roles:
         _require(
@@ -151,7 +151,8 @@ def _advertised_brokers(config: BrokerConfig, listening: list[ListenerAddress]) 
     if advertised is not None:
         _require(
             all(address.host != "0.0.0.0" for address in advertised),
-            "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
+            "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. "
+            "Use a routable IP address.",
         )
     controller_names = config.controller_listener_names
     said = listening if advertised is None else advertised
@@ -287,7 +288,8 @@ def check_is_served(config: BrokerConfig) -> None:
     roles = config.get("process.roles")
     if set(roles) != {"broker", "controller"}:
         raise ConfigError(
-            f"process.roles={','.join(roles)} is not available yet: a node is both, process.roles=broker,controller"
+            f"process.roles={','.join(roles)} is not available yet: "
+            "a node is both, process.roles=broker,controller"
         )
     if len(config.get("controller.quorum.voters")) > 1:
         raise ConfigError(

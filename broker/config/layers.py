@@ -1,4 +1,4 @@
-"""What DescribeConfigs shows: each setting with its value, where that comes from, and what lies beneath it."""
+"""What DescribeConfigs shows: each setting with its value, where that comes from, and what lies beneath."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from broker.config.broker_config import BrokerConfig
 from broker.config.checks import base_name
-from broker.config.definitions import Definition, Scope, definitions, find
+from broker.config.definitions import Definition, Scope, Update, definitions, find
 from broker.config.value_types import UNKNOWN_TYPE_NUMBER, show_value
 
 
@@ -114,21 +114,19 @@ def describe_cluster_default(config: BrokerConfig, wanted: Wanted = None) -> lis
 def _broker_entry(config: BrokerConfig, name: str) -> Entry:
     known = find(Scope.BROKER, name)
     typed = known or find(Scope.BROKER, base_name(name))
-    if typed is not None and typed.is_dynamic_only:
-        typed = None
     # What a setting of unknown meaning holds may be a secret.
     hidden = typed is None or typed.is_sensitive
     layers = layers_of(config, name, hidden=hidden)
     if hidden:
         value = None
-    elif known is not None:
+    elif known is not None and not known.is_dynamic_only:
         value = known.show(config.get(name))
     else:
         value = layers[0].value if layers else None
     return Entry(
         name=name,
         value=value,
-        read_only=known is None or known.update == "read-only",
+        read_only=known is None or known.update is Update.READ_ONLY,
         source=layers[0].source if layers else ConfigSource.DEFAULT,
         is_sensitive=hidden,
         synonyms=layers,

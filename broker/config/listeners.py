@@ -1,4 +1,4 @@
-"""The addresses a broker listens on and the ones it tells clients, as ``listeners`` and its kin describe them."""
+"""The addresses a broker listens on and those it tells clients, as ``listeners`` and its kin say."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

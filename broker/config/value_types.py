@@ -66,13 +66,14 @@ def read_value(name: str, type_name: str, text: str) -> Value:
         if not re.fullmatch(r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)+", text):
             raise invalid(name, text, f"Class {text} could not be found.")
         return text
-    value = _read_double(trimmed) if type_name == "DOUBLE" else _read_integer(trimmed, type_name)
+    value = _read_double(trimmed) if type_name == "DOUBLE" else read_integer(trimmed, type_name)
     if value is None:
         raise invalid(name, text, f"Not a number of type {type_name}")
     return value
 
 
-def _read_integer(text: str, type_name: str) -> int | None:
+def read_integer(text: str, type_name: str = "INT") -> int | None:
+    """The number that ``text`` is for Java; None if it is none, or too large for the type."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isdecimal():  # int() also takes underscores
         return None

@@ -1,0 +1,180 @@
+"""What AlterConfigs and IncrementalAlterConfigs share: first the broker has its say, then the controller."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from broker.config.alterations import check_alteration
+from broker.config.definitions import ConfigError, Scope, find
+from broker.config.value_types import read_integer
+from broker.controller.decision import Decision
+from broker.controller.settings import Alteration, Change, Operation, Outcome, alter_settings
+from broker.logs import Level
+from broker.metadata.image import MetadataImage, ResourceType
+from broker.network.call import Call
+from broker.network.waiting import Waiting
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+
+Response = TypeVar("Response")
+
+ROOT_LOGGER = "root"
+
+_LEVELS: Mapping[str, Level] = {
+    "DEBUG": Level.DEBUG,
+    "ERROR": Level.ERROR,
+    "FATAL": Level.ERROR,
+    "INFO": Level.INFO,
+    "TRACE": Level.DEBUG,
+    "WARN": Level.WARN,
+}
+"""Kafka's names of log levels, and the nearest that this broker has."""
+
+
+def alter_resources(
+    call: Call,
+    alterations: Sequence[Alteration],
+    build: Callable[[Sequence[Outcome]], Response],
+    *,
+    validate_only: bool,
+) -> Response | Waiting[Response]:
+    """Alter each resource by itself; ``build`` makes the answer of what became of them, in their order.
+
+    Loggers are this broker's own business; everything else is decided, and remembered, by the controller.
+    """
+    config = call.services.config
+    settled: dict[int, Outcome] = {}
+    resources = [(alteration.resource_type, alteration.resource_name) for alteration in alterations]
+    for index, alteration in enumerate(alterations):
+        try:
+            if resources.count(resources[index]) > 1:
+                raise _invalid("Each resource must appear at most once.")
+            if _is_done_here(call, alteration, validate_only=validate_only):
+                settled[index] = None
+        except KafkaError as error:
+            settled[index] = error
+    forwarded = [alteration for index, alteration in enumerate(alterations) if index not in settled]
+    if not forwarded:
+        return build([settled[index] for index in range(len(alterations))])
+
+    def command(image: MetadataImage) -> Decision[Sequence[Outcome]]:
+        return alter_settings(image, forwarded, config, validate_only=validate_only)
+
+    def answer(outcome: Sequence[Outcome] | KafkaError) -> Response:
+        decided = [outcome] * len(forwarded) if isinstance(outcome, KafkaError) else list(outcome)
+        decided.reverse()
+        return build(
+            [settled[index] if index in settled else decided.pop() for index in range(len(alterations))]
+        )
+
+    return call.services.controller.answer(command, answer, timeout_ms=config.get("request.timeout.ms"))
+
+
+def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) -> bool:
+    """Whether the controller need not be asked any more; raises what the broker has against it."""
+    names = [change.name for change in alteration.changes]
+    if len(set(names)) != len(names):
+        raise _invalid("Error due to duplicate config keys")
+    missing = [
+        change.name
+        for change in alteration.changes
+        if change.value is None and change.operation != Operation.DELETE
+    ]
+    if missing:
+        raise _invalid(f"Null value not supported for : {', '.join(missing)}")
+    kind = alteration.resource_type
+    if kind == ResourceType.BROKER_LOGGER and not alteration.is_complete:
+        _check_node_id(call, alteration.resource_name, "node id. Expected {}, but received {}")
+        level = _new_level(call, alteration.changes)
+        if not validate_only:
+            call.services.log.level = level
+        return True
+    if kind == ResourceType.BROKER:
+        if alteration.resource_name:
+            _check_node_id(call, alteration.resource_name, "broker id, expected {}, but received {}")
+        _check_broker(call, alteration)
+    elif kind not in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+        raise _invalid(f"Unknown resource type {kind}")
+    return False
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _check_node_id(call: Call, name: str, unexpected: str) -> None:
+    node_id = read_integer(name)
+    if node_id is None:
+        raise _invalid(f"Node id must be an integer, but it is: {name}")
+    if node_id != call.services.node_id:
+        raise _invalid("Unexpected " + unexpected.format(call.services.node_id, name))
+
+
+def _new_level(call: Call, changes: Sequence[Change]) -> Level:
+    """The level that the changes of loggers leave the broker's one logger with."""
+    level = call.services.log.level
+    for change in changes:
+        if change.operation == Operation.SET:
+            _check_logger(change.name)
+            wanted = _LEVELS.get(change.value or "")
+            if wanted is None:
+                raise KafkaError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"Cannot set the log level of {change.name} to {change.value} as it is not a supported "
+                    f"log level. Valid log levels are {', '.join(_LEVELS)}",
+                )
+            level = wanted
+        elif change.operation == Operation.DELETE:
+            _check_logger(change.name)
+            raise _invalid(f"Removing the log level of the {ROOT_LOGGER} logger is not allowed")
+        elif change.operation in (Operation.APPEND, Operation.SUBTRACT):
+            word = Operation(change.operation).name
+            raise _invalid(f"{word} operation is not allowed for the BROKER_LOGGER resource")
+        else:
+            raise _invalid(
+                f"Unknown operation type {change.operation} is not allowed for the BROKER_LOGGER resource"
+            )
+    return level
+
+
+def _check_logger(name: str) -> None:
+    if name != ROOT_LOGGER:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
+
+
+def _check_broker(call: Call, alteration: Alteration) -> None:
+    """A broker's settings are checked by the broker that shall live with them."""
+    config, name = call.services.config, alteration.resource_name
+    texts = {} if alteration.is_complete else dict(config.dynamic_broker if name else config.dynamic_default)
+    for change in alteration.changes:
+        _apply(texts, change)
+    try:
+        check_alteration(config, texts, for_this_broker=bool(name))
+    except ConfigError as error:
+        raise _invalid(error.wire_message) from error
+
+
+def _apply(texts: dict[str, str], change: Change) -> None:
+    if change.operation == Operation.DELETE:
+        texts.pop(change.name, None)
+    elif change.operation == Operation.SET:
+        texts[change.name] = change.value or ""
+    elif change.operation not in (Operation.APPEND, Operation.SUBTRACT):
+        raise _invalid(f"Unknown operations type {change.operation}")
+    else:
+        known = find(Scope.BROKER, change.name)
+        if known is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {change.name}")
+        if not known.is_list:
+            word = Operation(change.operation).name.lower()
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"Config value {word} is not allowed for config key: {change.name}",
+            )
+        old = texts.get(change.name, known.default_text) or ""
+        items = old.split(",") if old else []
+        given = (change.value or "").split(",")
+        if change.operation == Operation.APPEND:
+            items += [item for item in given if item not in items]
+        else:
+            items = [item for item in items if item not in given]
+        texts[change.name] = ",".join(items)
