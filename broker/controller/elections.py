@@ -96,7 +96,7 @@ def change_partition(
     if adding != partition.adding_replicas:
         record.adding_replicas = list(adding)
     if recovery_state is not None and recovery_state != partition.leader_recovery_state:
-        record.leader_recovery_state = recovery_state
+        record.leader_recovery_state = int(recovery_state)
     return None if record == PartitionChangeRecord(partition_id=index, topic_id=topic_id) else record
 
 

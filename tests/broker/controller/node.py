@@ -1,0 +1,188 @@
+"""A controller with its broker, on a file system in memory: started, stopped, killed and started again."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from random import Random
+from typing import Any, TypeVar
+
+from broker.apis.table import APIS
+from broker.clock import BrokerClock
+from broker.config.broker_config import BrokerConfig
+from broker.controller.automatic_topics import AutomaticTopics
+from broker.controller.decision import Command
+from broker.controller.service import ControllerService
+from broker.controller.start import Node, start_controller, stop_controller
+from broker.identifiers import Identifiers
+from broker.logs import Log
+from broker.metadata.endpoints import Advertised
+from broker.metadata.formatting import Format, format_directories
+from broker.metadata.image import Endpoint, MetadataImage
+from broker.metadata.producer_ids import ProducerIds
+from broker.network.call import Address, Call, ConnectionState, Listener
+from broker.network.waiting import Waiting
+from broker.raft.service import RaftService
+from broker.raft.voters import VoterEndpoint
+from broker.services import Services
+from protocol.schema import Message
+from storage.log_directory import LogDirectory
+from storage.memory_filesystem import MemoryFileSystem
+from storage.node_files import read_meta_properties
+from tests.support.lines import Lines
+
+Reply = TypeVar("Reply")
+
+DIRECTORY = "data"
+METADATA = "data/__cluster_metadata-0"
+NODE_ID = 1
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+PLAINTEXT = Endpoint("PLAINTEXT", "broker.example", 9092)
+CONTROLLER = Endpoint("CONTROLLER", "127.0.0.1", 9093)
+
+
+class TestClock(BrokerClock):
+    """Time that moves only when a test moves it."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time_ms = 1_700_000_000_000
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+
+class InlineServices(Services):
+    """What would run in a thread runs here and now."""
+
+    async def run_blocking(self, function: Callable[..., Any], *arguments: object) -> Any:
+        return function(*arguments)
+
+
+class ControllerNode:
+    """One node with one log directory, formatted when it is first started."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        seed: int = 1,
+        metadata_version: int = 33,
+        feature_levels: Mapping[str, int] | None = None,
+    ) -> None:
+        self.file_system = MemoryFileSystem()
+        self.clock = TestClock()
+        self.file_system.now_ms = self.clock.now_ms
+        self.lines = Lines()
+        self.format = Format(
+            CLUSTER_ID,
+            NODE_ID,
+            metadata_version,
+            (VoterEndpoint(CONTROLLER.name, CONTROLLER.host, CONTROLLER.port),),
+            feature_levels or {},
+        )
+        self.services = InlineServices()
+        self.services.clock = self.clock
+        self.services.identifiers = Identifiers(seed)
+        self.services.log = Log(self.lines)
+        self.services.config = BrokerConfig({"node.id": str(NODE_ID), **(settings or {})})
+        self.services.node_id = NODE_ID
+        self.services.cluster_id = CLUSTER_ID
+        self.services.advertised = Advertised(NODE_ID)
+        self.broker_endpoints = [PLAINTEXT]
+        self.controller_endpoints = [CONTROLLER]
+        self.directory: LogDirectory
+
+    @property
+    def controller(self) -> ControllerService:
+        return self.services.controller
+
+    @property
+    def raft(self) -> RaftService:
+        return self.controller.raft
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.controller.image
+
+    def open_directory(self) -> LogDirectory:
+        """The log directory, formatted."""
+        identifiers = self.services.identifiers
+        self.directory = LogDirectory.open(
+            DIRECTORY,
+            self.file_system,
+            random_below=identifiers.random.randrange,
+            report=self.services.log.warn,
+            now_ms=self.clock.now_ms(),
+        )
+        if self.directory.properties is None:
+            format_directories(
+                self.file_system,
+                DIRECTORY,
+                [],
+                self.format,
+                new_id=identifiers.uuid,
+                now_ms=self.clock.now_ms(),
+            )
+            self.directory.properties = read_meta_properties(self.file_system, DIRECTORY)
+        return self.directory
+
+    def start(self) -> MetadataImage:
+        """Start, and return the image with which the node serves."""
+        directory = self.open_directory()
+        node = Node([directory], self.broker_endpoints, self.controller_endpoints)
+        self.services.controller = start_controller(self.services, node)
+        self.services.producer_ids = ProducerIds(self.controller, NODE_ID)
+        self.services.automatic_topics = AutomaticTopics(self.services)
+        return self.image
+
+    def stop(self) -> None:
+        """Stop as an operator would."""
+        self.directory.close(broker_epoch=stop_controller(self.controller, NODE_ID))
+
+    def kill(self) -> None:
+        """End as by ``kill -9``: what was written is there."""
+        self.file_system.kill()
+
+    def lose_power(self, chance: Random | None = None) -> None:
+        """End as when the power fails: what was not fsynced is gone, or a part of it."""
+        self.file_system.lose_power(chance)
+
+    def perform(self, command: Command[Reply]) -> Reply:
+        """Carry out a command here and now, up to its commit."""
+        decision = command(self.raft.latest)
+        if decision.records:
+            self.raft.append(decision.records)
+            self.raft.flush()
+            self.raft.image = self.raft.latest
+        return decision.reply
+
+    def call(self, api_key: int, version: int, *, listener: str = PLAINTEXT.name) -> Call:
+        """A request as it reaches a handler."""
+        connection = ConnectionState(
+            1,
+            Listener(listener, is_controller=listener == CONTROLLER.name),
+            Address("10.0.0.7", 50_000),
+            Address("10.0.0.1", 9092),
+        )
+        return Call(self.services, connection, api_key, version, 1, "test", self.clock.now_ms())
+
+    async def ask(self, request: Message, answer: type[Message], version: int, **options: Any) -> Any:
+        """The answer of the handler, through the wire form of request and answer.
+
+        ``controller.run`` must be running for requests that change something.
+        """
+        module = import_module(f"broker.apis.{APIS[request.api_key].module}")
+        call = self.call(request.api_key, version, **options)
+        received = type(request).decode(request.encode(version), version)
+        try:
+            given = module.handle(received, call)
+            if isinstance(given, Waiting):
+                given = await given.wait()
+        except Exception as error:
+            code = getattr(error, "code", None)
+            if code is None:
+                raise
+            given = module.error_response(received, code)
+        body = given if isinstance(given, bytes) else given.encode(version)
+        return answer.decode(body, version)
