@@ -325,16 +325,15 @@ def remarks(config: BrokerConfig) -> list[str]:
         known = find(Scope.BROKER, base)
         if known is None or known.is_dynamic_only:
             unknown.append(name)
+        elif name == "authorizer.class.name":
+            if config.get(name):
+                lines.append(f"{name} is set, but there is no authorizer yet: every client may do everything")
         elif base != name or (not known.is_heeded and config.get(name) != known.default):
             ignored.append(name)
     if unknown:
         lines.append(f"unknown settings, ignored: {', '.join(sorted(unknown))}")
     if ignored:
         lines.append(f"settings without effect in this broker yet: {', '.join(sorted(ignored))}")
-    if config.get("authorizer.class.name"):
-        lines.append(
-            "authorizer.class.name is set, but there is no authorizer yet: every client may do everything"
-        )
     return lines
 
 

@@ -1,6 +1,7 @@
 """Where a broker's settings come from: properties files, environment variables, the command line."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from broker.config.checks import base_name
 from broker.config.definitions import ConfigError, Scope, find
@@ -130,3 +131,35 @@ def read_environment(environment: Mapping[str, str]) -> tuple[dict[str, str], li
         else:
             settings[name] = value
     return settings, sorted(ignored)
+
+
+class Gathered(NamedTuple):
+    """Settings from everywhere, the later source going before the earlier.
+
+    ``cluster_id`` is what directories that are not formatted yet shall be formatted with.
+    """
+
+    settings: dict[str, str]
+    cluster_id: str | None
+    remarks: Sequence[str]
+
+
+def gather(properties_file: str | None, environment: Mapping[str, str], overrides: Iterable[str]) -> Gathered:
+    """The file, then ``KAFKA_…`` variables, then ``--override``.
+
+    ``ConfigError`` for a file that cannot be read, and for an override of the wrong form.
+    """
+    settings: dict[str, str] = {}
+    if properties_file is not None:
+        try:
+            with open(properties_file, "rb") as file:
+                settings.update(read_properties(file.read()))
+        except OSError as error:
+            raise ConfigError(f"cannot read {properties_file}: {error.strerror or error}") from error
+    from_environment, ignored = read_environment(environment)
+    settings.update(from_environment)
+    settings.update(map(read_override, overrides))
+    remarks = (
+        [f"environment variables that name no setting, ignored: {', '.join(ignored)}"] if ignored else []
+    )
+    return Gathered(settings, environment.get("CLUSTER_ID") or None, remarks)

@@ -17,29 +17,29 @@ Valid values: ``any``; a range such as ``1..`` or ``0..1``; ``{a,b}`` one of the
 BROKER = """\
 add.partitions.to.txn.retry.backoff.max.ms                INT       100                  0..             HIGH    read-only
 add.partitions.to.txn.retry.backoff.ms                    INT       20                   1..             HIGH    read-only
-advertised.listeners                                      LIST      null                 []+?            HIGH    read-only
+advertised.listeners                                      LIST      null                 []+?            HIGH    read-only     heeded
 alter.config.policy.class.name                            CLASS     null                 any             LOW     read-only
 alter.log.dirs.replication.quota.window.num               INT       11                   1..             LOW     read-only
 alter.log.dirs.replication.quota.window.size.seconds      INT       1                    1..             LOW     read-only
 authorizer.class.name                                     STRING    ""                   non-null        LOW     read-only
-auto.create.topics.enable                                 BOOLEAN   true                 any             HIGH    read-only
+auto.create.topics.enable                                 BOOLEAN   true                 any             HIGH    read-only     heeded
 auto.leader.rebalance.enable                              BOOLEAN   true                 any             HIGH    read-only
 background.threads                                        INT       10                   1..             HIGH    cluster-wide
 broker.heartbeat.interval.ms                              INT       2000                 any             MEDIUM  read-only
-broker.id                                                 INT       -1                   any             HIGH    read-only
-broker.rack                                               STRING    null                 any             MEDIUM  read-only
+broker.id                                                 INT       -1                   any             HIGH    read-only     heeded
+broker.rack                                               STRING    null                 any             MEDIUM  read-only     heeded
 broker.session.timeout.ms                                 INT       9000                 any             MEDIUM  read-only
 client.quota.callback.class                               CLASS     null                 any             LOW     read-only
-compression.gzip.level                                    INT       -1                   1..9|-1         MEDIUM  cluster-wide
-compression.lz4.level                                     INT       9                    1..17           MEDIUM  cluster-wide
-compression.type                                          STRING    producer             {uncompressed,zstd,lz4,snappy,gzip,producer}  HIGH  cluster-wide
-compression.zstd.level                                    INT       3                    -131072..22     MEDIUM  cluster-wide
+compression.gzip.level                                    INT       -1                   1..9|-1         MEDIUM  cluster-wide  heeded
+compression.lz4.level                                     INT       9                    1..17           MEDIUM  cluster-wide  heeded
+compression.type                                          STRING    producer             {uncompressed,zstd,lz4,snappy,gzip,producer}  HIGH  cluster-wide  heeded
+compression.zstd.level                                    INT       3                    -131072..22     MEDIUM  cluster-wide  heeded
 config.providers                                          LIST      ""                   []              LOW     cluster-wide
 connection.failed.authentication.delay.ms                 INT       100                  0..             LOW     read-only
-connections.max.idle.ms                                   LONG      600000               any             MEDIUM  read-only
+connections.max.idle.ms                                   LONG      600000               any             MEDIUM  read-only     heeded
 connections.max.reauth.ms                                 LONG      0                    any             MEDIUM  read-only
 controlled.shutdown.enable                                BOOLEAN   true                 any             MEDIUM  read-only
-controller.listener.names                                 LIST      required             []+             HIGH    read-only
+controller.listener.names                                 LIST      required             []+             HIGH    read-only     heeded
 controller.performance.always.log.threshold.ms            LONG      2000                 0..             MEDIUM  read-only     internal
 controller.performance.sample.period.ms                   LONG      60000                100..           MEDIUM  read-only     internal
 controller.quorum.append.linger.ms                        INT       25                   0..             MEDIUM  read-only
@@ -52,23 +52,23 @@ controller.quorum.fetch.snapshot.max.bytes                INT       1048576     
 controller.quorum.fetch.timeout.ms                        INT       2000                 0..             HIGH    read-only
 controller.quorum.request.timeout.ms                      INT       2000                 0..             MEDIUM  read-only
 controller.quorum.retry.backoff.ms                        INT       20                   0..             LOW     read-only
-controller.quorum.voters                                  LIST      ""                   voters          HIGH    read-only
+controller.quorum.voters                                  LIST      ""                   voters          HIGH    read-only     heeded
 controller.quota.window.num                               INT       11                   1..             LOW     read-only
 controller.quota.window.size.seconds                      INT       1                    1..             LOW     read-only
 controller.socket.timeout.ms                              INT       30000                any             MEDIUM  read-only
 cordoned.log.dirs                                         LIST      ""                   []?             MEDIUM  per-broker
 create.topic.policy.class.name                            CLASS     null                 any             LOW     read-only
-default.replication.factor                                INT       1                    any             MEDIUM  read-only
+default.replication.factor                                INT       1                    any             MEDIUM  read-only     heeded
 delegation.token.expiry.check.interval.ms                 LONG      3600000              1..             LOW     read-only
 delegation.token.expiry.time.ms                           LONG      86400000             1..             MEDIUM  read-only
 delegation.token.max.lifetime.ms                          LONG      604800000            1..             MEDIUM  read-only
 delegation.token.secret.key                               PASSWORD  null                 any             MEDIUM  read-only
 delete.records.purgatory.purge.interval.requests          INT       1                    any             MEDIUM  read-only
-delete.topic.enable                                       BOOLEAN   true                 any             HIGH    read-only
+delete.topic.enable                                       BOOLEAN   true                 any             HIGH    read-only     heeded
 early.start.listeners                                     LIST      null                 []?             HIGH    read-only
 errors.deadletterqueue.auto.create.topics.enable          BOOLEAN   false                any             MEDIUM  cluster-wide
 errors.deadletterqueue.topic.name.prefix                  STRING    dlq.                 any             MEDIUM  cluster-wide
-fetch.max.bytes                                           INT       57671680             1024..          MEDIUM  read-only
+fetch.max.bytes                                           INT       57671680             1024..          MEDIUM  read-only     heeded
 fetch.purgatory.purge.interval.requests                   INT       1000                 any             MEDIUM  read-only
 follower.fetch.last.tiered.offset.enable                  BOOLEAN   false                any             MEDIUM  cluster-wide
 follower.replication.throttled.rate                       LONG      9223372036854775807  0..             MEDIUM  cluster-wide  dynamic-only
@@ -91,10 +91,10 @@ group.coordinator.background.threads                      INT       2           
 group.coordinator.cached.buffer.max.bytes                 INT       1048588              524288..        MEDIUM  cluster-wide
 group.coordinator.rebalance.protocols                     LIST      classic,consumer,streams  [consumer,classic,share,streams]+  MEDIUM  read-only
 group.coordinator.threads                                 INT       4                    1..             HIGH    read-only
-group.initial.rebalance.delay.ms                          INT       3000                 any             MEDIUM  read-only
-group.max.session.timeout.ms                              INT       1800000              any             MEDIUM  read-only
-group.max.size                                            INT       2147483647           1..             MEDIUM  read-only
-group.min.session.timeout.ms                              INT       6000                 any             MEDIUM  read-only
+group.initial.rebalance.delay.ms                          INT       3000                 any             MEDIUM  read-only     heeded
+group.max.session.timeout.ms                              INT       1800000              any             MEDIUM  read-only     heeded
+group.max.size                                            INT       2147483647           1..             MEDIUM  read-only     heeded
+group.min.session.timeout.ms                              INT       6000                 any             MEDIUM  read-only     heeded
 group.share.assignment.interval.ms                        INT       1000                 0..             MEDIUM  cluster-wide
 group.share.assignor.offload.enable                       BOOLEAN   true                 any             MEDIUM  cluster-wide  internal
 group.share.assignors                                     LIST      simple               []+             MEDIUM  read-only
@@ -143,7 +143,7 @@ group.streams.session.timeout.ms                          INT       45000       
 group.streams.task.offset.interval.ms                     INT       60000                1..             MEDIUM  read-only     internal
 group.streams.topology.description.plugin.class           CLASS     null                 any             MEDIUM  read-only
 initial.broker.registration.timeout.ms                    INT       60000                any             MEDIUM  read-only
-inter.broker.listener.name                                STRING    null                 any             MEDIUM  read-only
+inter.broker.listener.name                                STRING    null                 any             MEDIUM  read-only     heeded
 internal.metadata.delete.delay.millis                     LONG      60000                any             LOW     read-only     internal
 internal.metadata.log.segment.bytes                       INT       null                 any             LOW     read-only     internal
 internal.metadata.max.batch.size.in.bytes                 INT       8388608              any             LOW     read-only     internal
@@ -151,8 +151,8 @@ kafka.metrics.polling.interval.secs                       INT       10          
 kafka.metrics.reporters                                   LIST      ""                   []              LOW     read-only
 leader.imbalance.check.interval.seconds                   LONG      300                  1..             HIGH    read-only
 leader.replication.throttled.rate                         LONG      9223372036854775807  0..             MEDIUM  cluster-wide  dynamic-only
-listener.security.protocol.map                            STRING    SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT  any  LOW  per-broker
-listeners                                                 LIST      PLAINTEXT://:9092    []+             HIGH    per-broker
+listener.security.protocol.map                            STRING    SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT  any  LOW  per-broker  heeded
+listeners                                                 LIST      PLAINTEXT://:9092    []+             HIGH    per-broker    heeded
 log.cleaner.backoff.ms                                    LONG      15000                0..             MEDIUM  cluster-wide
 log.cleaner.dedupe.buffer.size                            LONG      134217728            any             MEDIUM  cluster-wide
 log.cleaner.delete.retention.ms                           LONG      86400000             0..             MEDIUM  cluster-wide
@@ -160,84 +160,84 @@ log.cleaner.enable                                        BOOLEAN   true        
 log.cleaner.io.buffer.load.factor                         DOUBLE    0.9                  any             MEDIUM  cluster-wide
 log.cleaner.io.buffer.size                                INT       524288               0..             MEDIUM  cluster-wide
 log.cleaner.io.max.bytes.per.second                       DOUBLE    1.7976931348623157E308  any          MEDIUM  cluster-wide
-log.cleaner.max.compaction.lag.ms                         LONG      9223372036854775807  1..             MEDIUM  cluster-wide
+log.cleaner.max.compaction.lag.ms                         LONG      9223372036854775807  1..             MEDIUM  cluster-wide  heeded
 log.cleaner.min.cleanable.ratio                           DOUBLE    0.5                  0..1            MEDIUM  cluster-wide
 log.cleaner.min.compaction.lag.ms                         LONG      0                    0..             MEDIUM  cluster-wide
 log.cleaner.threads                                       INT       1                    0..             MEDIUM  cluster-wide
-log.cleanup.policy                                        LIST      delete               [compact,delete]  MEDIUM  cluster-wide
-log.dir                                                   LIST      /tmp/kafka-logs      []+             HIGH    read-only
+log.cleanup.policy                                        LIST      delete               [compact,delete]  MEDIUM  cluster-wide  heeded
+log.dir                                                   LIST      /tmp/kafka-logs      []+             HIGH    read-only     heeded
 log.dir.failure.timeout.ms                                LONG      30000                1..             LOW     read-only
-log.dirs                                                  LIST      null                 []+?            HIGH    read-only
-log.flush.interval.messages                               LONG      9223372036854775807  1..             HIGH    cluster-wide
-log.flush.interval.ms                                     LONG      null                 any             HIGH    cluster-wide
-log.flush.offset.checkpoint.interval.ms                   INT       60000                0..             HIGH    read-only
-log.flush.scheduler.interval.ms                           LONG      9223372036854775807  any             HIGH    read-only
-log.flush.start.offset.checkpoint.interval.ms             INT       60000                0..             HIGH    read-only
-log.index.interval.bytes                                  INT       4096                 0..             MEDIUM  cluster-wide
-log.index.size.max.bytes                                  INT       10485760             4..             MEDIUM  cluster-wide
+log.dirs                                                  LIST      null                 []+?            HIGH    read-only     heeded
+log.flush.interval.messages                               LONG      9223372036854775807  1..             HIGH    cluster-wide  heeded
+log.flush.interval.ms                                     LONG      null                 any             HIGH    cluster-wide  heeded
+log.flush.offset.checkpoint.interval.ms                   INT       60000                0..             HIGH    read-only     heeded
+log.flush.scheduler.interval.ms                           LONG      9223372036854775807  any             HIGH    read-only     heeded
+log.flush.start.offset.checkpoint.interval.ms             INT       60000                0..             HIGH    read-only     heeded
+log.index.interval.bytes                                  INT       4096                 0..             MEDIUM  cluster-wide  heeded
+log.index.size.max.bytes                                  INT       10485760             4..             MEDIUM  cluster-wide  heeded
 log.initial.task.delay.ms                                 LONG      30000                0..             LOW     read-only     internal
 log.local.retention.bytes                                 LONG      -2                   -2..            MEDIUM  cluster-wide
 log.local.retention.ms                                    LONG      -2                   -2..            MEDIUM  cluster-wide
-log.message.timestamp.after.max.ms                        LONG      3600000              0..             MEDIUM  cluster-wide
-log.message.timestamp.before.max.ms                       LONG      9223372036854775807  0..             MEDIUM  cluster-wide
-log.message.timestamp.type                                STRING    CreateTime           {CreateTime,LogAppendTime}  MEDIUM  cluster-wide
+log.message.timestamp.after.max.ms                        LONG      3600000              0..             MEDIUM  cluster-wide  heeded
+log.message.timestamp.before.max.ms                       LONG      9223372036854775807  0..             MEDIUM  cluster-wide  heeded
+log.message.timestamp.type                                STRING    CreateTime           {CreateTime,LogAppendTime}  MEDIUM  cluster-wide  heeded
 log.preallocate                                           BOOLEAN   false                any             MEDIUM  cluster-wide
 log.remote.copy.lag.bytes                                 LONG      -1                   -1..            MEDIUM  cluster-wide
 log.remote.copy.lag.ms                                    LONG      0                    -1..            MEDIUM  cluster-wide
 log.retention.bytes                                       LONG      -1                   any             HIGH    cluster-wide
-log.retention.check.interval.ms                           LONG      300000               1..             MEDIUM  read-only
+log.retention.check.interval.ms                           LONG      300000               1..             MEDIUM  read-only     heeded
 log.retention.hours                                       INT       168                  any             HIGH    read-only
 log.retention.minutes                                     INT       null                 any             HIGH    read-only
 log.retention.ms                                          LONG      null                 any             HIGH    cluster-wide
-log.roll.hours                                            INT       168                  1..             HIGH    read-only
-log.roll.jitter.hours                                     INT       0                    0..             HIGH    read-only
-log.roll.jitter.ms                                        LONG      null                 any             HIGH    cluster-wide
-log.roll.ms                                               LONG      null                 any             HIGH    cluster-wide
-log.segment.bytes                                         INT       1073741824           1048576..       HIGH    cluster-wide
-log.segment.delete.delay.ms                               LONG      60000                0..             HIGH    cluster-wide
+log.roll.hours                                            INT       168                  1..             HIGH    read-only     heeded
+log.roll.jitter.hours                                     INT       0                    0..             HIGH    read-only     heeded
+log.roll.jitter.ms                                        LONG      null                 any             HIGH    cluster-wide  heeded
+log.roll.ms                                               LONG      null                 any             HIGH    cluster-wide  heeded
+log.segment.bytes                                         INT       1073741824           1048576..       HIGH    cluster-wide  heeded
+log.segment.delete.delay.ms                               LONG      60000                0..             HIGH    cluster-wide  heeded
 max.connection.creation.rate                              INT       2147483647           0..             MEDIUM  cluster-wide
-max.connections                                           INT       2147483647           0..             MEDIUM  cluster-wide
-max.connections.per.ip                                    INT       2147483647           0..             MEDIUM  cluster-wide
-max.connections.per.ip.overrides                          STRING    ""                   any             MEDIUM  cluster-wide
+max.connections                                           INT       2147483647           0..             MEDIUM  cluster-wide  heeded
+max.connections.per.ip                                    INT       2147483647           0..             MEDIUM  cluster-wide  heeded
+max.connections.per.ip.overrides                          STRING    ""                   any             MEDIUM  cluster-wide  heeded
 max.decompressed.message.bytes                            INT       2147483639           1..2147483639   MEDIUM  cluster-wide
-max.incremental.fetch.session.cache.slots                 INT       1000                 0..             MEDIUM  read-only
-max.request.partition.size.limit                          INT       2000                 1..             MEDIUM  read-only
-message.max.bytes                                         INT       1048588              0..             HIGH    cluster-wide
+max.incremental.fetch.session.cache.slots                 INT       1000                 0..             MEDIUM  read-only     heeded
+max.request.partition.size.limit                          INT       2000                 1..             MEDIUM  read-only     heeded
+message.max.bytes                                         INT       1048588              0..             HIGH    cluster-wide  heeded
 metadata.log.dir                                          STRING    null                 any             HIGH    read-only
-metadata.log.max.record.bytes.between.snapshots           LONG      20971520             1..             HIGH    read-only
-metadata.log.max.snapshot.interval.ms                     LONG      3600000              0..             HIGH    read-only
-metadata.log.segment.bytes                                INT       1073741824           8388608..       HIGH    read-only
-metadata.log.segment.ms                                   LONG      604800000            any             HIGH    read-only
+metadata.log.max.record.bytes.between.snapshots           LONG      20971520             1..             HIGH    read-only     heeded
+metadata.log.max.snapshot.interval.ms                     LONG      3600000              0..             HIGH    read-only     heeded
+metadata.log.segment.bytes                                INT       1073741824           8388608..       HIGH    read-only     heeded
+metadata.log.segment.ms                                   LONG      604800000            any             HIGH    read-only     heeded
 metadata.max.idle.interval.ms                             INT       500                  0..             LOW     read-only
-metadata.max.retention.bytes                              LONG      104857600            any             HIGH    read-only
-metadata.max.retention.ms                                 LONG      604800000            any             HIGH    read-only
+metadata.max.retention.bytes                              LONG      104857600            any             HIGH    read-only     heeded
+metadata.max.retention.ms                                 LONG      604800000            any             HIGH    read-only     heeded
 metric.reporters                                          LIST      org.apache.kafka.common.metrics.JmxReporter  []  LOW  cluster-wide
 metrics.num.samples                                       INT       2                    1..             LOW     read-only
 metrics.recording.level                                   STRING    INFO                 any             LOW     read-only
 metrics.sample.window.ms                                  LONG      30000                1..             LOW     read-only
-min.insync.replicas                                       INT       1                    1..             HIGH    cluster-wide
-node.id                                                   INT       required             0..             HIGH    read-only
+min.insync.replicas                                       INT       1                    1..             HIGH    cluster-wide  heeded
+node.id                                                   INT       required             0..             HIGH    read-only     heeded
 num.io.threads                                            INT       8                    1..             HIGH    cluster-wide
 num.network.threads                                       INT       3                    1..             HIGH    cluster-wide
-num.partitions                                            INT       1                    1..             MEDIUM  read-only
-num.recovery.threads.per.data.dir                         INT       2                    1..             HIGH    cluster-wide
+num.partitions                                            INT       1                    1..             MEDIUM  read-only     heeded
+num.recovery.threads.per.data.dir                         INT       2                    1..             HIGH    cluster-wide  heeded
 num.replica.alter.log.dirs.threads                        INT       null                 any             HIGH    read-only
 num.replica.fetchers                                      INT       1                    1..             HIGH    cluster-wide
-offset.metadata.max.bytes                                 INT       4096                 any             HIGH    read-only
-offsets.commit.timeout.ms                                 INT       5000                 1..             HIGH    read-only
+offset.metadata.max.bytes                                 INT       4096                 any             HIGH    read-only     heeded
+offsets.commit.timeout.ms                                 INT       5000                 1..             HIGH    read-only     heeded
 offsets.load.buffer.size                                  INT       5242880              1..             HIGH    read-only
-offsets.retention.check.interval.ms                       LONG      600000               1..             HIGH    read-only
-offsets.retention.minutes                                 INT       10080                1..             HIGH    read-only
-offsets.topic.compression.codec                           INT       0                    any             HIGH    read-only
-offsets.topic.num.partitions                              INT       50                   1..             HIGH    read-only
-offsets.topic.replication.factor                          SHORT     3                    1..             HIGH    read-only
-offsets.topic.segment.bytes                               INT       104857600            1..             HIGH    read-only
+offsets.retention.check.interval.ms                       LONG      600000               1..             HIGH    read-only     heeded
+offsets.retention.minutes                                 INT       10080                1..             HIGH    read-only     heeded
+offsets.topic.compression.codec                           INT       0                    any             HIGH    read-only     heeded
+offsets.topic.num.partitions                              INT       50                   1..             HIGH    read-only     heeded
+offsets.topic.replication.factor                          SHORT     3                    1..             HIGH    read-only     heeded
+offsets.topic.segment.bytes                               INT       104857600            1..             HIGH    read-only     heeded
 principal.builder.class                                   CLASS     org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder  any  MEDIUM  per-broker
-process.roles                                             LIST      required             [broker,controller]+  HIGH  read-only
-producer.id.expiration.check.interval.ms                  INT       600000               1..             LOW     read-only     internal
-producer.id.expiration.ms                                 INT       86400000             1..             LOW     cluster-wide
+process.roles                                             LIST      required             [broker,controller]+  HIGH  read-only  heeded
+producer.id.expiration.check.interval.ms                  INT       600000               1..             LOW     read-only     heeded internal
+producer.id.expiration.ms                                 INT       86400000             1..             LOW     cluster-wide  heeded
 producer.purgatory.purge.interval.requests                INT       1000                 any             MEDIUM  read-only
-queued.max.request.bytes                                  LONG      -1                   any             MEDIUM  read-only
+queued.max.request.bytes                                  LONG      -1                   any             MEDIUM  read-only     heeded
 queued.max.requests                                       INT       500                  1..             HIGH    read-only
 quota.window.num                                          INT       11                   1..             LOW     read-only
 quota.window.size.seconds                                 INT       1                    1..             LOW     read-only
@@ -276,14 +276,14 @@ replica.fetch.max.bytes                                   INT       1048576     
 replica.fetch.min.bytes                                   INT       1                    any             HIGH    read-only
 replica.fetch.response.max.bytes                          INT       10485760             0..             MEDIUM  read-only
 replica.fetch.wait.max.ms                                 INT       500                  any             HIGH    read-only
-replica.high.watermark.checkpoint.interval.ms             LONG      5000                 any             HIGH    read-only
+replica.high.watermark.checkpoint.interval.ms             LONG      5000                 any             HIGH    read-only     heeded
 replica.lag.time.max.ms                                   LONG      30000                any             HIGH    read-only
 replica.selector.class                                    STRING    null                 any             MEDIUM  read-only
 replica.socket.receive.buffer.bytes                       INT       65536                any             HIGH    read-only
 replica.socket.timeout.ms                                 INT       30000                any             HIGH    read-only
 replication.quota.window.num                              INT       11                   1..             LOW     read-only
 replication.quota.window.size.seconds                     INT       1                    1..             LOW     read-only
-request.timeout.ms                                        INT       30000                any             HIGH    read-only
+request.timeout.ms                                        INT       30000                any             HIGH    read-only     heeded
 sasl.client.callback.handler.class                        CLASS     null                 any             MEDIUM  read-only
 sasl.enabled.mechanisms                                   LIST      GSSAPI               []              MEDIUM  per-broker
 sasl.jaas.config                                          PASSWORD  null                 any             MEDIUM  per-broker
@@ -335,7 +335,7 @@ sasl.oauthbearer.sub.claim.name                           STRING    sub         
 sasl.oauthbearer.token.endpoint.url                       STRING    null                 any             MEDIUM  read-only
 sasl.server.callback.handler.class                        CLASS     null                 any             MEDIUM  read-only
 sasl.server.max.receive.size                              INT       524288               any             MEDIUM  read-only
-security.inter.broker.protocol                            STRING    PLAINTEXT            {PLAINTEXT,SSL,SASL_PLAINTEXT,SASL_SSL}  MEDIUM  read-only
+security.inter.broker.protocol                            STRING    PLAINTEXT            {PLAINTEXT,SSL,SASL_PLAINTEXT,SASL_SSL}  MEDIUM  read-only  heeded
 security.providers                                        STRING    null                 any             LOW     read-only
 server.max.startup.time.ms                                LONG      9223372036854775807  0..             MEDIUM  read-only     internal
 share.coordinator.append.linger.ms                        INT       -1                   -1..            MEDIUM  read-only
@@ -344,20 +344,20 @@ share.coordinator.cold.partition.snapshot.interval.ms     INT       300000      
 share.coordinator.load.buffer.size                        INT       5242880              1..             HIGH    read-only
 share.coordinator.snapshot.update.records.per.snapshot    INT       500                  0..500          MEDIUM  read-only
 share.coordinator.state.topic.compression.codec           INT       0                    any             HIGH    read-only
-share.coordinator.state.topic.min.isr                     SHORT     2                    1..             HIGH    read-only
-share.coordinator.state.topic.num.partitions              INT       50                   1..             HIGH    read-only
+share.coordinator.state.topic.min.isr                     SHORT     2                    1..             HIGH    read-only     heeded
+share.coordinator.state.topic.num.partitions              INT       50                   1..             HIGH    read-only     heeded
 share.coordinator.state.topic.prune.interval.ms           INT       300000               1..             LOW     read-only     internal
-share.coordinator.state.topic.replication.factor          SHORT     3                    1..             HIGH    read-only
-share.coordinator.state.topic.segment.bytes               INT       104857600            1..             HIGH    read-only
+share.coordinator.state.topic.replication.factor          SHORT     3                    1..             HIGH    read-only     heeded
+share.coordinator.state.topic.segment.bytes               INT       104857600            1..             HIGH    read-only     heeded
 share.coordinator.threads                                 INT       1                    1..             MEDIUM  read-only
 share.coordinator.write.timeout.ms                        INT       5000                 1..             HIGH    read-only
 share.fetch.purgatory.purge.interval.requests             INT       1000                 any             MEDIUM  read-only
 socket.connection.setup.timeout.max.ms                    LONG      30000                any             MEDIUM  read-only
 socket.connection.setup.timeout.ms                        LONG      10000                any             MEDIUM  read-only
-socket.listen.backlog.size                                INT       50                   1..             MEDIUM  read-only
-socket.receive.buffer.bytes                               INT       102400               any             HIGH    read-only
-socket.request.max.bytes                                  INT       104857600            1..             HIGH    read-only
-socket.send.buffer.bytes                                  INT       102400               any             HIGH    read-only
+socket.listen.backlog.size                                INT       50                   1..             MEDIUM  read-only     heeded
+socket.receive.buffer.bytes                               INT       102400               any             HIGH    read-only     heeded
+socket.request.max.bytes                                  INT       104857600            1..             HIGH    read-only     heeded
+socket.send.buffer.bytes                                  INT       102400               any             HIGH    read-only     heeded
 ssl.allow.dn.changes                                      BOOLEAN   false                any             LOW     read-only
 ssl.allow.san.changes                                     BOOLEAN   false                any             LOW     read-only
 ssl.cipher.suites                                         LIST      ""                   []              MEDIUM  per-broker
@@ -387,15 +387,15 @@ transaction.max.timeout.ms                                INT       900000      
 transaction.partition.verification.enable                 BOOLEAN   true                 any             LOW     cluster-wide
 transaction.remove.expired.transaction.cleanup.interval.ms  INT     3600000              1..             LOW     read-only
 transaction.state.log.load.buffer.size                    INT       5242880              1..             HIGH    read-only
-transaction.state.log.min.isr                             INT       2                    1..             HIGH    read-only
-transaction.state.log.num.partitions                      INT       50                   1..             HIGH    read-only
-transaction.state.log.replication.factor                  SHORT     3                    1..             HIGH    read-only
-transaction.state.log.segment.bytes                       INT       104857600            1..             HIGH    read-only
+transaction.state.log.min.isr                             INT       2                    1..             HIGH    read-only     heeded
+transaction.state.log.num.partitions                      INT       50                   1..             HIGH    read-only     heeded
+transaction.state.log.replication.factor                  SHORT     3                    1..             HIGH    read-only     heeded
+transaction.state.log.segment.bytes                       INT       104857600            1..             HIGH    read-only     heeded
 transaction.two.phase.commit.enable                       BOOLEAN   false                any             LOW     read-only
 transactional.id.expiration.ms                            INT       604800000            1..             HIGH    read-only
-unclean.leader.election.enable                            BOOLEAN   false                any             HIGH    cluster-wide
+unclean.leader.election.enable                            BOOLEAN   false                any             HIGH    cluster-wide  heeded
 unclean.leader.election.interval.ms                       LONG      300000               1..             MEDIUM  read-only     internal
-unstable.api.versions.enable                              BOOLEAN   false                any             HIGH    read-only     internal
+unstable.api.versions.enable                              BOOLEAN   false                any             HIGH    read-only     heeded internal
 unstable.feature.versions.enable                          BOOLEAN   false                any             HIGH    read-only     internal
 """
 

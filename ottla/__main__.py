@@ -1,0 +1,38 @@
+"""The command: ``ottla`` starts a broker, ``ottla format`` prepares its log directory."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    put_own_modules_first()
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        if given[:1] == ["format"]:
+            from ottla.format_command import format_node
+
+            return format_node(given[1:])
+        from ottla.broker_command import run_broker
+
+        return run_broker(given)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def put_own_modules_first() -> None:
+    """Let ``broker``, ``storage`` and ``protocol`` be ours, whatever the user's folder holds.
+
+    A wheel carries them in ``_bundle``; in a checkout they lie beside this package.
+    """
+    bundle = HERE / "_bundle"
+    sys.path.insert(0, str(bundle if bundle.is_dir() else HERE.parent))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""``ottla``: start a broker and serve until it is told to stop.
+
+What only some starts need (argument parsing, temporary directories) is imported by those.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.app import Ready, StartupError, run
+from broker.config.broker_config import BrokerConfig
+from broker.config.checks import check, check_is_served, remarks
+from broker.config.sources import gather
+from broker.config.value_types import ConfigError
+from broker.logs import Log
+from broker.network.call import Address
+
+EXIT_FAILURE = 1
+
+
+class Options(NamedTuple):
+    """What the command line says."""
+
+    properties_file: str | None = None
+    overrides: Sequence[str] = ()
+    data: str | None = None
+    is_ephemeral: bool = False
+    port: int | None = None
+    ready_file: str | None = None
+
+
+def run_broker(arguments: Sequence[str]) -> int:
+    """Run the command; returns its exit status."""
+    options = read_options(arguments) if arguments else Options()
+    log = Log()
+    temporary = None
+    try:
+        gathered = gather(options.properties_file, os.environ, options.overrides)
+        settings = gathered.settings
+        if options.data is not None:
+            settings["log.dirs"] = options.data
+        if options.port is not None:
+            settings["listeners"] = with_port(settings, options.port)
+        if options.is_ephemeral:
+            import tempfile
+
+            settings["log.dirs"] = temporary = tempfile.mkdtemp(prefix="ottla-")
+        config = BrokerConfig(settings)
+        check(config)
+        check_is_served(config)
+        for line in (*gathered.remarks, *remarks(config)):
+            log.warn(line)
+        return run(
+            config,
+            cluster_id=gathered.cluster_id,
+            on_ready=lambda ready: announce(ready, options.ready_file),
+        )
+    except (ConfigError, OSError) as error:
+        log.error(str(error))
+        return EXIT_FAILURE
+    finally:
+        if temporary is not None:
+            import shutil
+
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def with_port(settings: dict[str, str], port: int) -> str:
+    """``listeners`` with another port for the first that is not the controller's."""
+    names = "controller.listener.names"
+    controllers = BrokerConfig(
+        {names: settings[names]} if names in settings else {}
+    ).controller_listener_names
+    entries = settings.get("listeners", "PLAINTEXT://:9092").split(",")
+    for index, entry in enumerate(entries):
+        name, separator, _ = entry.strip().partition("://")
+        if separator and name.upper() not in controllers:
+            entries[index] = f"{entry.rpartition(':')[0]}:{port}"
+            break
+    return ",".join(entries)
+
+
+def announce(ready: Ready, ready_file: str | None) -> None:
+    """Tell the user, and whoever waits for the file, where the broker is."""
+    brokers = [connectable(address) for _, address in ready.brokers]
+    controllers = [connectable(address) for _, address in ready.controllers]
+    line = f"Ottla is ready at {', '.join(brokers)}"
+    if controllers:
+        line += f"; controller at {', '.join(controllers)}"
+    try:
+        sys.stdout.write(f"{line}; data in {', '.join(ready.directories)}\n")
+        sys.stdout.flush()
+    except OSError:
+        pass  # nobody reads any more: no reason not to serve
+    if ready_file is not None:
+        try:
+            partial = f"{ready_file}.{os.getpid()}.part"
+            Path(partial).write_text(f"{brokers[0]}\n")
+            os.replace(partial, ready_file)  # whoever sees the file sees all of it
+        except OSError as error:
+            raise StartupError(f"cannot write {ready_file}: {error.strerror or error}") from error
+
+
+def connectable(address: Address) -> str:
+    """``host:port`` by which this machine reaches an address that may stand for all of them."""
+    if address.host in ("", "0.0.0.0", "::"):
+        return f"localhost:{address.port}"
+    return str(address)
+
+
+def read_options(arguments: Sequence[str]) -> Options:
+    """Parse the command line; ends the process for ``--help``, ``--version`` and mistakes."""
+    from ottla.arguments import add_data, command_parser
+
+    parser = command_parser(
+        "ottla",
+        "A Kafka-compatible broker: one process that is broker and controller.",
+        "Settings also come from KAFKA_... environment variables, as in Kafka's container image. "
+        "`ottla format --help` tells how to prepare a log directory.",
+    )
+    place = parser.add_mutually_exclusive_group()
+    add_data(place)
+    place.add_argument(
+        "--ephemeral",
+        action="store_true",
+        help="keep the data in a temporary directory, removed at the end",
+    )
+    parser.add_argument(
+        "--port", type=port_number, metavar="N", help="where clients connect; 0 takes a free one"
+    )
+    parser.add_argument(
+        "--ready-file", metavar="FILE", help="is written, with host:port, once the broker can be used"
+    )
+    parser.add_argument("--version", action="version", version=version() if "--version" in arguments else "")
+    found = parser.parse_args(arguments)
+    return Options(
+        found.properties, found.override, found.data, found.ephemeral, found.port, found.ready_file
+    )
+
+
+def port_number(text: str) -> int:
+    """``text`` as a port; ``ValueError`` if it is none."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError(text)
+    return number
+
+
+def version() -> str:
+    """What ``--version`` prints."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return f"ottla {installed('ottla')}"
+    except PackageNotFoundError:
+        return "ottla, run from its source"

@@ -1,0 +1,186 @@
+"""Every setting: its default, the values it takes, and Kafka's words for those it does not."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.config.definitions import (
+    OTTLA_DEFAULTS,
+    ConfigError,
+    Definition,
+    Scope,
+    Update,
+    definition,
+    definitions,
+    find,
+    names,
+)
+from broker.config.value_types import TYPE_NUMBERS
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = ROOT / "tests" / "golden" / "configs"
+
+ALL = [known for scope in Scope for known in definitions(scope)]
+
+
+def full_name(known: Definition) -> str:
+    return f"{known.scope.value}/{known.name}"
+
+
+def recorded_values() -> Iterator[tuple[str, dict[str, list[str | None]]]]:
+    """Each setting with Kafka's outcomes and the values that have them."""
+    for group in json.loads((GOLDEN / "values.json").read_text(encoding="utf-8")):
+        for setting in group["settings"]:
+            yield setting, group["outcomes"]
+
+
+VALUES = dict(recorded_values())
+
+NO_SUCH_CLASS = ("a.b.C",)
+"""Java looks for the class.  There is none to look for here, so what can be a class's name is believed."""
+
+NOT_KAFKAS_WORDS: dict[tuple[str, str | None], str] = {
+    ("broker/controller.quorum.bootstrap.servers", "localhost:99999"): (
+        "! Invalid value localhost:99999 for configuration controller.quorum.bootstrap.servers: "
+        "port out of range:99999"
+    ),
+    **{
+        (f"topic/{side}.replication.throttled.replicas", None): (
+            f"! Invalid value null for configuration {side}.replication.throttled.replicas: "
+            f"{side}.replication.throttled.replicas must be the literal '*' or a list of replicas in the "
+            "following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        )
+        for side in ("leader", "follower")
+    },
+}
+"""Where Kafka fails with an exception that does not name the setting."""
+
+
+def outcome(known: Definition, text: str | None) -> str:
+    try:
+        value = known.parse(text)
+    except ConfigError as error:
+        return f"! {error.message}"
+    return "=null" if value is None else f"= {known.show(value)}"
+
+
+@pytest.mark.parametrize("setting", VALUES)
+def test_values_have_the_outcomes_they_have_in_kafka(setting: str) -> None:
+    scope, _, name = setting.partition("/")
+    known = definition(Scope(scope), name)
+    for template, texts in VALUES[setting].items():
+        for text in texts:
+            if known.type_name == "CLASS" and text in NO_SUCH_CLASS:
+                continue
+            shown = "" if text is None else text
+            expected = template.replace("{name}", name).replace("{value}", shown)
+            expected = NOT_KAFKAS_WORDS.get((setting, text), expected)
+            # Some of Kafka's texts show the value without the blanks around it.
+            assert outcome(known, text) in (expected, expected.replace(shown or "\0", shown.strip())), text
+
+
+def test_the_recording_knows_the_settings_that_are_known_here() -> None:
+    ours = {full_name(known) for known in ALL if known.scope is not Scope.QUOTA and not known.is_dynamic_only}
+    assert ours == set(VALUES)
+
+
+@pytest.mark.parametrize("known", ALL, ids=full_name)
+def test_a_default_is_valid_and_is_what_its_text_says(known: Definition) -> None:
+    if known.default_text is None:
+        assert known.default is None
+    else:
+        assert known.parse(known.default_text) == known.default
+        assert known.parse(known.show(known.default)) == known.default
+
+
+@pytest.mark.parametrize("known", ALL, ids=full_name)
+def test_a_type_has_kafkas_number(known: Definition) -> None:
+    assert known.type_number == TYPE_NUMBERS[known.type_name]
+    assert known.is_sensitive == (known.type_name == "PASSWORD")
+    assert known.is_list == (known.type_name == "LIST")
+
+
+@pytest.mark.parametrize("known", [known for known in ALL if known.synonyms], ids=full_name)
+def test_synonyms_are_broker_settings(known: Definition) -> None:
+    for name, factor in known.synonyms:
+        assert find(Scope.BROKER, name) is not None
+        assert factor >= 1
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_names_are_sorted_and_come_once(scope: Scope) -> None:
+    assert list(names(scope)) == sorted(set(names(scope)))
+
+
+@pytest.mark.parametrize("known", definitions(Scope.BROKER), ids=full_name)
+def test_a_setting_only_for_running_brokers_can_be_changed(known: Definition) -> None:
+    if known.is_dynamic_only:
+        assert known.update is not Update.READ_ONLY
+
+
+def test_an_unknown_name_is_none() -> None:
+    assert find(Scope.TOPIC, "nope") is None
+    with pytest.raises(KeyError, match="Kafka has no topic setting nope"):
+        definition(Scope.TOPIC, "nope")
+
+
+def test_the_defaults_that_are_ours() -> None:
+    for name, text in OTTLA_DEFAULTS.items():
+        assert definition(Scope.BROKER, name).default_text == text
+
+
+# Which settings have an effect.
+
+
+def sources() -> str:
+    """All code but that which only tells what settings are."""
+    about_settings = {"alterations", "checks", "definitions", "documentation", "layers", "resources", "tables"}
+    paths = [
+        path
+        for layer in ("broker", "storage", "ottla")
+        for path in (ROOT / layer).rglob("*.py")
+        if not (path.parent == ROOT / "broker" / "config" and path.stem in about_settings)
+    ]
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def is_used(known: Definition, code: str) -> bool:
+    """Whether code names the setting, or the topic setting that has its default from it."""
+    if f'"{known.name}"' in code:
+        return True
+    return any(
+        f'"{topic.name}"' in code or f".{topic.name.replace('.', '_')}" in code
+        for topic in definitions(Scope.TOPIC)
+        if known.name in (name for name, _ in topic.synonyms)
+    )
+
+
+def test_a_setting_that_the_broker_reads_is_marked_as_heeded_and_no_other() -> None:
+    code = sources()
+    read = set(re.findall(r"""(?:\.get|\bget|is_set|_if_set)\((?:config, )?"([a-z.]+)"\)""", code))
+    known_here = {known.name: known for known in definitions(Scope.BROKER)}
+    unmarked = {name for name in read & known_here.keys() if not known_here[name].is_heeded}
+    unused = {
+        known.name
+        for known in known_here.values()
+        if known.is_heeded and not is_used(known, code) and known.name not in HEEDED_BY_ANOTHER_NAME
+    }
+    assert unmarked == NAMED_WITHOUT_EFFECT
+    assert unused == set()
+
+
+HEEDED_BY_ANOTHER_NAME = {
+    # The name is put together: compression.<codec>.level.
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    # Checked at start: a node has both roles.
+    "process.roles",
+}
+
+NAMED_WITHOUT_EFFECT: set[Any] = {"group.streams.assignors"}
+"""Read only to show what a group's default would be."""
