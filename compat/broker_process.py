@@ -100,9 +100,9 @@ class BrokerProcess:
                 env=self.environment,
             )
 
-    def stop(self) -> int:
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Ask the broker to stop, and give its exit code."""
-        return self._end(signal.SIGTERM)
+        return self._end(how)
 
     def kill(self) -> int:
         """End the process without letting it do anything more."""

@@ -1,6 +1,5 @@
 """The command as a user meets it: what it says when it is ready, and how it refuses."""
 
-import os
 import signal
 import socket
 from pathlib import Path
@@ -50,8 +49,7 @@ def test_signals_stop_it_with_clients_connected(how: signal.Signals, start_broke
     clients = [RawClient(broker.address) for _ in range(CLIENT_COUNT)]
     for client in clients:
         client.greet()
-    os.kill(broker.pid, how)
-    assert broker.stop() == 0
+    assert broker.stop(how) == 0
     assert (broker.data / ".kafka_cleanshutdown").exists()
     for client in clients:
         client.close()
