@@ -49,6 +49,7 @@ def decompress(compression: Compression, data: Bytes, limit: int = RECORDS_SIZE_
 _GZIP_WINDOW_BITS = 31  # 32 KiB, with gzip's header and trailer
 _GZIP_MEMBER = b"\x1f\x8b\x08"
 _GZIP_OVERHEAD = 18
+_GZIP_READ_SIZE = 16 << 10
 
 
 def _gzip(data: Bytes, level: int | None) -> bytes:
@@ -57,25 +58,31 @@ def _gzip(data: Bytes, level: int | None) -> bytes:
 
 
 def _gunzip(data: Bytes, limit: int) -> bytes:
+    view = memoryview(data)
+    end = len(view)
     parts: list[bytes] = []
     remaining = limit
-    rest: Bytes = data
+    position = 0
     while True:
         member = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
-        try:
-            part = member.decompress(rest, remaining + 1)  # 0 would mean no limit
-        except zlib.error as error:
-            raise BadCompression(f"gzip: {error}") from None
-        remaining -= len(part)
-        if remaining < 0:
-            raise RecordsTooLarge(limit)
-        if not member.eof:
-            raise BadCompression("gzip: cut off")
-        parts.append(part)
-        rest = member.unused_data
+        while not member.eof:
+            if position == end:
+                raise BadCompression("gzip: cut off")
+            # In small pieces, as what is behind a member is copied: there may be many tiny ones.
+            piece = view[position : position + _GZIP_READ_SIZE]
+            try:
+                part = member.decompress(piece, remaining + 1)  # 0 would mean no limit
+            except zlib.error as error:
+                raise BadCompression(f"gzip: {error}") from None
+            remaining -= len(part)
+            if remaining < 0:
+                raise RecordsTooLarge(limit)
+            parts.append(part)
+            position += len(piece)
+        position -= len(member.unused_data)
         # Members may follow each other; Java takes for one what is longer than an empty member and
         # begins like one, and ignores anything else.
-        if len(rest) <= _GZIP_OVERHEAD or not rest.startswith(_GZIP_MEMBER):
+        if end - position <= _GZIP_OVERHEAD or view[position : position + 3] != _GZIP_MEMBER:
             return b"".join(parts)
 
 

@@ -183,6 +183,23 @@ def test_random_batches_of_mixed_sizes(chance: random.Random) -> None:
         assert check(section_of(made), len(made)) is not None
 
 
+@pytest.mark.parametrize("number", [63, 64, 127, 128, 8191, 8192, 8193, 8256, 1 << 20])
+def test_integers_of_every_width(number: int) -> None:
+    """As varints their bytes pass through 0x7e, 0x80 and 0xff in each place."""
+    for shape in (
+        (number, 0, b"k", b"v", 0),
+        (-number, 0, b"k", b"v", 0),
+        (-number - 1, 0, b"k", b"v", 0),
+        (0, number, b"k", b"v", 0),
+        (0, -number - 1, b"k", b"v", 0),
+        (0, 0, bytes(number), b"v", 0),
+        (0, 0, b"k", bytes(number), 0),
+        *((0, 0, None, bytes(max(0, number - overhead)), 0) for overhead in range(5, 10)),
+    ):
+        assert check(section_of([shape]), 1) is not None
+        assert check(section_of([shape, (0, 1, None, None, 0)]), 2) is not None
+
+
 @pytest.mark.parametrize("size", [-(2**31), -2, -1, 2**31 - 1])
 @pytest.mark.parametrize("part", ["record", "key", "value", "headers", "header key", "header value"])
 def test_sizes_that_cannot_be(part: str, size: int) -> None:
