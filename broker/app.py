@@ -1,0 +1,343 @@
+"""The whole broker: what it opens, in which order, and how it ends.
+
+Each ``async with`` below is one layer; leaving them is the shutdown order.  Clients are let in last
+and sent away first, and the log directories are closed when nothing can write to them any more.
+"""
+
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import NamedTuple
+
+import trio
+
+from broker.apis.table import served
+from broker.clock import BrokerClock
+from broker.config.broker_config import BrokerConfig
+from broker.config.dynamic import DynamicSettings
+from broker.config.listeners import ListenerAddress
+from broker.config.value_types import ConfigError
+from broker.controller.automatic_topics import AutomaticTopics
+from broker.controller.service import ControllerService
+from broker.controller.start import Node, start_controller, stop_controller
+from broker.errors import KafkaError
+from broker.groups.service import open_groups
+from broker.identifiers import Identifiers
+from broker.logs import Log
+from broker.metadata.endpoints import Advertised
+from broker.metadata.features import METADATA_VERSION_MAX
+from broker.metadata.formatting import Format, format_directories
+from broker.metadata.image import Endpoint
+from broker.metadata.producer_ids import ProducerIds
+from broker.network.binding import Binding, BoundListener, ListenError, bind_listeners
+from broker.network.call import Address, Listener
+from broker.network.connection import Dispatch
+from broker.network.dispatch import Dispatcher
+from broker.network.listener import serve_listeners
+from broker.network.settings import NetworkSettings
+from broker.partitions.housekeeping import run_in_threads
+from broker.partitions.manager import open_partitions
+from broker.raft.service import QuorumMismatch
+from broker.raft.voters import VoterEndpoint
+from broker.services import Services
+from storage.errors import StorageError
+from storage.filesystem import FileSystem, RealFileSystem
+from storage.log_directory import LogDirectory
+from storage.node_files import MetaProperties, read_meta_properties
+
+DEFAULT_NODE_ID = 1
+"""Of a node whose settings and directory name none."""
+
+
+class StartupError(Exception):
+    """Why the broker cannot start; the text is one line for the user."""
+
+
+EXPECTED_FAILURES = (StartupError, ConfigError, ListenError, QuorumMismatch, StorageError, KafkaError)
+"""What can be wrong with settings, ports, files and the disk.  Each says it in one line."""
+
+
+class Ready(NamedTuple):
+    """Where a started broker can be reached."""
+
+    brokers: Sequence[tuple[Listener, Address]]
+    controllers: Sequence[tuple[Listener, Address]]
+    directories: Sequence[str]
+
+
+def run(
+    config: BrokerConfig,
+    *,
+    cluster_id: str | None = None,
+    on_ready: Callable[[Ready], None],
+    file_system: FileSystem | None = None,
+) -> int:
+    """Serve until SIGTERM or SIGINT; return the process's exit status.
+
+    ``cluster_id`` is for directories that are not formatted yet; a directory that belongs to another
+    cluster is refused.
+    """
+    clock = BrokerClock()
+    log = Log(now_ms=clock.now_ms)
+    services = Services()
+    services.clock = clock
+    services.log = log
+    services.identifiers = Identifiers()
+    try:
+        trio.run(
+            _run_until_signal,
+            services,
+            config,
+            cluster_id,
+            on_ready,
+            file_system or RealFileSystem(),
+            clock=clock,
+        )
+    except BaseExceptionGroup as group:
+        failures, others = group.split(EXPECTED_FAILURES)
+        if others is not None or failures is None:
+            log.failure("the broker stops, because something failed that should not", group)
+        else:
+            log.error("; ".join(dict.fromkeys(map(str, _leaves(failures)))))
+        return 1
+    except EXPECTED_FAILURES as failure:
+        log.error(str(failure))
+        return 1
+    return 0
+
+
+async def _run_until_signal(
+    services: Services,
+    config: BrokerConfig,
+    cluster_id: str | None,
+    on_ready: Callable[[Ready], None],
+    file_system: FileSystem,
+) -> None:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        stop = trio.Event()
+        async with trio.open_nursery() as nursery:
+
+            async def stop_at_signal() -> None:
+                async for number in signals:
+                    services.log.info(f"stopping after {signal.Signals(number).name}")
+                    stop.set()
+                    return
+
+            nursery.start_soon(stop_at_signal)
+            await serve(
+                services, config, stop, cluster_id=cluster_id, on_ready=on_ready, file_system=file_system
+            )
+            nursery.cancel_scope.cancel()
+
+
+async def serve(
+    services: Services,
+    config: BrokerConfig,
+    stop: trio.Event,
+    *,
+    cluster_id: str | None = None,
+    on_ready: Callable[[Ready], None],
+    file_system: FileSystem,
+) -> None:
+    """Start, call ``on_ready``, and serve until ``stop`` is set.
+
+    ``services`` brings clock, log and identifiers and is completed here.  Being cancelled is a crash: no
+    marker of a clean stop is written.
+    """
+    services.config = config
+    with _hold_directories(services, file_system) as directories:
+        settings = NetworkSettings.from_config(config)
+        bound = bind_listeners(_bindings(config), settings)
+        try:
+            node = _identify(services, directories, bound, cluster_id, file_system)
+            services.controller = controller = start_controller(services, node)
+            services.advertised = Advertised(services.node_id, _unaddressed(services.config))
+            services.automatic_topics = AutomaticTopics(services)
+            services.producer_ids = ProducerIds(controller, services.node_id)
+            dynamic = DynamicSettings(services.config, services.log)
+            dynamic.load(controller.image)
+            controller.on_publish(dynamic.publish)
+            dispatchers = {
+                is_controller: Dispatcher(
+                    services,
+                    served(
+                        on_controller=is_controller,
+                        unstable_versions=config.get("unstable.api.versions.enable"),
+                    ),
+                )
+                for is_controller in (False, True)
+            }
+
+            def dispatch_for(listener: Listener) -> Dispatch:
+                return dispatchers[listener.is_controller]
+
+            async with (
+                _running(controller),
+                open_partitions(services, directories) as services.partitions,
+                open_groups(services) as services.groups,
+                serve_listeners(
+                    bound, dispatch_for, settings, log=services.log, run_blocking=services.run_blocking
+                ) as network,
+            ):
+                controller.on_publish(
+                    lambda image, changes: network.apply(NetworkSettings.from_config(config))
+                )
+                on_ready(_ready(bound, directories))
+                await stop.wait()
+        finally:
+            for opened in bound:
+                opened.socket.close()
+        broker_epoch = stop_controller(controller, services.node_id)
+        for directory in directories:
+            directory.close(broker_epoch=broker_epoch, run_jobs=run_in_threads)
+
+
+@contextmanager
+def _hold_directories(services: Services, file_system: FileSystem) -> Iterator[list[LogDirectory]]:
+    """Lock the log directories; whoever leaves without closing them has crashed."""
+    config = services.config
+    yield [
+        LogDirectory.open(
+            os.path.abspath(path),
+            file_system,
+            random_below=services.identifiers.random.randrange,
+            report=services.log.warn,
+            now_ms=services.clock.now_ms(),
+            producer_expiration_ms=config.get("producer.id.expiration.ms"),
+        )
+        for path in config.log_directories
+    ]
+
+
+@asynccontextmanager
+async def _running(controller: ControllerService) -> AsyncIterator[None]:
+    """The controller at work.  When its disk fails, everything above it is cancelled."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(controller.run)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+def _bindings(config: BrokerConfig) -> list[Binding]:
+    controllers = config.controller_listener_names
+    return [
+        Binding(Listener(address.name, address.name in controllers), address.host, address.port)
+        for address in config.listeners
+    ]
+
+
+def _unaddressed(config: BrokerConfig) -> list[str]:
+    """Listeners on every interface for which no address is advertised."""
+    if config.advertised_listeners is not None:
+        return []
+    return [address.name for address in config.broker_listeners if _is_everywhere(address.host)]
+
+
+def _is_everywhere(host: str) -> bool:
+    return host in ("", "0.0.0.0", "::")
+
+
+def _identify(
+    services: Services,
+    directories: Sequence[LogDirectory],
+    bound: Sequence[BoundListener],
+    cluster_id: str | None,
+    file_system: FileSystem,
+) -> Node:
+    """Who this node is: what its directories say, or what they are formatted as now."""
+    config = services.config
+    formatted = [directory.properties for directory in directories if directory.properties is not None]
+    node_id: int = config.get("node.id") if config.is_set("node.id") else _stored_node_id(formatted)
+    for directory in directories:
+        _check_identity(directory, node_id, cluster_id)
+    if not config.is_set("node.id"):
+        services.config = config = BrokerConfig({**config.static, "node.id": str(node_id)})
+    services.node_id = node_id
+    services.cluster_id = (
+        next((stored.cluster_id for stored in formatted if stored.cluster_id), cluster_id)
+        or services.identifiers.uuid_text()
+    )
+    controller_endpoints = _endpoints(config.controller_listeners, config, bound)
+    blank = [directory for directory in directories if directory.properties is None]
+    if blank:
+        plan = Format(
+            cluster_id=services.cluster_id,
+            node_id=node_id,
+            metadata_version=METADATA_VERSION_MAX,
+            controller_endpoints=tuple(
+                [VoterEndpoint(name, host, port) for name, host, port, _ in controller_endpoints]
+            ),
+        )
+        metadata_directory, *others = [directory.path for directory in blank]
+        format_directories(
+            file_system,
+            metadata_directory,
+            others,
+            plan,
+            new_id=services.identifiers.uuid,
+            now_ms=services.clock.now_ms(),
+        )
+        for directory in blank:
+            directory.properties = read_meta_properties(file_system, directory.path)
+    for directory in directories:
+        stored = directory.properties
+        if stored is None or stored.directory_id is None:
+            directory.write_properties(
+                MetaProperties(services.cluster_id, node_id, services.identifiers.uuid())
+            )
+    return Node(
+        directories=directories,
+        broker_endpoints=_endpoints(config.advertised_listeners or config.broker_listeners, config, bound),
+        controller_endpoints=controller_endpoints,
+    )
+
+
+def _stored_node_id(formatted: Sequence[MetaProperties]) -> int:
+    return next((stored.node_id for stored in formatted if stored.node_id is not None), DEFAULT_NODE_ID)
+
+
+def _check_identity(directory: LogDirectory, node_id: int, cluster_id: str | None) -> None:
+    stored = directory.properties
+    if stored is None:
+        if directory.replicas:
+            raise StartupError(
+                f"{directory.path} holds partitions but no meta.properties, so nobody knows whose they are"
+            )
+        return
+    if stored.node_id is not None and stored.node_id != node_id:
+        raise StartupError(f"{directory.path} belongs to node {stored.node_id}, but node.id is {node_id}")
+    if cluster_id is not None and stored.cluster_id not in (None, cluster_id):
+        raise StartupError(f"{directory.path} belongs to cluster {stored.cluster_id}, not to {cluster_id}")
+
+
+def _endpoints(
+    addresses: Sequence[ListenerAddress], config: BrokerConfig, bound: Sequence[BoundListener]
+) -> list[Endpoint]:
+    """The addresses to register, with the ports that were really bound and a name for "everywhere"."""
+    ports = {opened.listener.name: opened.address.port for opened in bound}
+    return [
+        Endpoint(
+            address.name,
+            socket.gethostname() if _is_everywhere(address.host) else address.host,
+            address.port or ports[address.name],
+        )
+        for address in addresses
+    ]
+
+
+def _ready(bound: Sequence[BoundListener], directories: Sequence[LogDirectory]) -> Ready:
+    return Ready(
+        [(opened.listener, opened.address) for opened in bound if not opened.listener.is_controller],
+        [(opened.listener, opened.address) for opened in bound if opened.listener.is_controller],
+        [directory.path for directory in directories],
+    )
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
