@@ -138,7 +138,15 @@ def test_the_defaults_that_are_ours() -> None:
 
 def sources() -> str:
     """All code but that which only tells what settings are."""
-    about_settings = {"alterations", "checks", "definitions", "documentation", "layers", "resources", "tables"}
+    about_settings = {
+        "alterations",
+        "checks",
+        "definitions",
+        "documentation",
+        "layers",
+        "resources",
+        "tables",
+    }
     paths = [
         path
         for layer in ("broker", "storage", "ottla")

@@ -1,0 +1,58 @@
+"""Changes of a running broker's settings.  Most rules and all texts are tried in the recorded transcript."""
+
+import pytest
+
+from broker.config.alterations import check_alteration
+from broker.config.broker_config import BrokerConfig
+from broker.config.definitions import ConfigError, Definition, Scope, Update, definitions
+from tests.broker.config.one_node import STATIC
+
+
+def refusal(texts: dict[str, str], *, for_this_broker: bool = True) -> str | None:
+    try:
+        check_alteration(BrokerConfig(STATIC), texts, for_this_broker=for_this_broker)
+    except ConfigError as error:
+        return error.wire_message
+    return None
+
+
+@pytest.mark.parametrize("known", definitions(Scope.BROKER), ids=lambda known: known.name)
+def test_only_what_kafka_can_change_while_it_runs_can_be_changed(known: Definition) -> None:
+    text = STATIC.get(known.name, known.default_text)
+    if text is None or known.type_name == "CLASS" or known.name == "listener.security.protocol.map":
+        return  # there is no value to set, or none that fits the listeners
+    alone, everybody = refusal({known.name: text}), refusal({known.name: text}, for_this_broker=False)
+    if known.update is Update.READ_ONLY:
+        assert alone == everybody == f"Cannot update these configs dynamically: [{known.name}]"
+    elif known.name.startswith("ssl.") and alone is not None:
+        assert "only per-listener using the listener prefix" in alone
+    else:
+        assert alone is None
+        if known.update is Update.PER_BROKER:
+            assert everybody is not None
+            assert "broker id must be specified" in everybody
+        else:
+            assert everybody is None
+
+
+def test_listeners_stay_where_they_are() -> None:
+    told = refusal({"listeners": "PLAINTEXT://127.0.0.1:9999,CONTROLLER://127.0.0.1:9093"})
+    assert told == "listeners cannot be changed while this broker runs"
+
+
+def test_the_other_layer_counts_when_settings_must_fit_together() -> None:
+    config = BrokerConfig(STATIC)
+    config.apply_dynamic({}, {"log.retention.ms": "1000"})
+    with pytest.raises(ConfigError, match="property value: 1000"):
+        check_alteration(config, {"log.local.retention.ms": "2000"}, for_this_broker=False)
+
+
+@pytest.mark.parametrize("threads", ["4", "8", "16"])
+def test_threads_may_be_halved_and_doubled(threads: str) -> None:
+    assert refusal({"num.io.threads": threads}) is None
+
+
+def test_local_retention_may_not_be_unlimited_while_the_whole_is_not() -> None:
+    told = refusal({"log.local.retention.ms": "-1"})
+    assert told is not None
+    assert "Value must not be -1 as log.retention.ms value is set as 604800000." in told
