@@ -196,19 +196,26 @@ async def serve(
 
 @contextmanager
 def _hold_directories(services: Services, file_system: FileSystem) -> Iterator[list[LogDirectory]]:
-    """Lock the log directories; whoever leaves without closing them has crashed."""
+    """Lock the log directories; those that are not closed inside the block are left as by a crash."""
     config = services.config
-    yield [
-        LogDirectory.open(
-            os.path.abspath(path),
-            file_system,
-            random_below=services.identifiers.random.randrange,
-            report=services.log.warn,
-            now_ms=services.clock.now_ms(),
-            producer_expiration_ms=config.get("producer.id.expiration.ms"),
-        )
-        for path in config.log_directories
-    ]
+    held: list[LogDirectory] = []
+    try:
+        for path in config.log_directories:
+            held.append(
+                LogDirectory.open(
+                    os.path.abspath(path),
+                    file_system,
+                    random_below=services.identifiers.random.randrange,
+                    report=services.log.warn,
+                    now_ms=services.clock.now_ms(),
+                    producer_expiration_ms=config.get("producer.id.expiration.ms"),
+                )
+            )
+        yield held
+    except BaseException:
+        for directory in held:
+            directory.abandon()
+        raise
 
 
 @asynccontextmanager

@@ -201,7 +201,9 @@ class RealLock(Lock):
         self._descriptor = descriptor
 
     def release(self) -> None:
-        os.close(self._descriptor)
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 class RealFileSystem(FileSystem):

@@ -366,6 +366,10 @@ class LogDirectory:
         finally:
             self._lock.release()
 
+    def abandon(self) -> None:
+        """Let go of the lock, and leave the files as a crash would."""
+        self._lock.release()
+
 
 def _list_replicas(services: LogServices, path: str, now_ms: int) -> list[Replica]:
     """Live replicas; those marked as deleted are taken up for removal.  Raises UnexpectedDirectory."""
