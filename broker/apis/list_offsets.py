@@ -2,7 +2,7 @@
 
 from broker.errors import error_code_of
 from broker.network.call import Call
-from broker.partitions.leader import Leader
+from broker.partitions.leader import NO_EPOCH, Leader
 from broker.partitions.read import IsolationLevel, end_for
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -35,6 +35,8 @@ MARKER_VERSIONS = {
 
 CONSUMER = -1
 """The replica id of whoever is no replica.  All others, debuggers too, may see what is not committed."""
+
+LEADER_EPOCH_VERSION = 4  # KIP-320
 
 NOTHING_FOUND = FoundRecord(offset=-1, timestamp=-1, leader_epoch=-1)
 
@@ -87,7 +89,7 @@ def look_up(
         partition_index=asked.partition_index,
         timestamp=found.timestamp,
         offset=found.offset,
-        leader_epoch=found.leader_epoch,
+        leader_epoch=found.leader_epoch if call.version >= LEADER_EPOCH_VERSION else NO_EPOCH,
     )
 
 

@@ -1,6 +1,7 @@
 """Produce (0): append record batches to partitions."""
 
 from broker.errors import CloseConnection, error_code_of
+from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.network.call import Call
 from broker.network.waiting import Waiting
 from broker.partitions.append import belongs_aside
@@ -26,6 +27,9 @@ from storage.partition_log import Appended
 ZSTD_VERSION = 7  # KIP-110
 LEADER_HINT_VERSION = 10  # KIP-951
 TOPIC_IDS_VERSION = 13  # KIP-516
+
+ADMIN_CLIENT_ID = "__admin_client"
+"""The client that may write into internal topics."""
 
 NO_ACKNOWLEDGEMENT = 0
 ACKNOWLEDGEMENTS = (-1, 0, 1)
@@ -78,6 +82,8 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             if batch.is_transactional:
                 check_transaction(batch, transactional_ids)
+            if leader.topic in INTERNAL_TOPICS and call.client_id != ADMIN_CLIENT_ID:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
             if leader.has_pending or belongs_aside(batch, leader.policy):
                 if gathering is None:
                     gathering = Gathering(response, request, call)

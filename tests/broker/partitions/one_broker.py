@@ -108,13 +108,7 @@ class OneBroker:
         self.threads_run = 0
         self._held: trio.Event | None = None
         self._topics_made = 0
-        self.apply(
-            RegisterBrokerRecord(
-                broker_id=NODE_ID,
-                fenced=False,
-                end_points=[BrokerEndpoint(name="PLAINTEXT", host="broker.example", port=9092)],
-            )
-        )
+        self.register(NODE_ID)
 
     @property
     def services(self) -> "Services":
@@ -146,6 +140,10 @@ class OneBroker:
         )
         for listener in self.listeners:
             listener(self.image, changes)
+
+    def register(self, broker_id: int) -> None:
+        endpoint = BrokerEndpoint(name="PLAINTEXT", host=f"broker{broker_id}.example", port=9092)
+        self.apply(RegisterBrokerRecord(broker_id=broker_id, fenced=False, end_points=[endpoint]))
 
     def create_topic(
         self,
@@ -181,6 +179,13 @@ class OneBroker:
     def change_leader(self, topic_id: bytes, leader: int, partition: int = 0) -> None:
         """Each change begins another leader epoch."""
         self.apply(PartitionChangeRecord(partition_id=partition, topic_id=topic_id, leader=leader))
+
+    def move_replicas(self, topic_id: bytes, replicas: list[int], partition: int = 0) -> None:
+        """The first of them leads."""
+        change = PartitionChangeRecord(
+            partition_id=partition, topic_id=topic_id, replicas=replicas, isr=replicas, leader=replicas[0]
+        )
+        self.apply(change)
 
     def delete_topic(self, topic_id: bytes) -> None:
         self.apply(RemoveTopicRecord(topic_id=topic_id))
@@ -282,6 +287,14 @@ async def one_broker(
             yield broker
     finally:
         file_system.kill()
+
+
+async def answer_of(answer: Any) -> Any:
+    """What a handler returned, or what became of it when nothing moves any longer."""
+    if isinstance(answer, Waiting):
+        await settle()
+        return answer.result()
+    return answer
 
 
 async def settle() -> None:

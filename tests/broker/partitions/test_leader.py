@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.partitions.append import CHECK_ASIDE_BYTES_MIN, belongs_aside
+from broker.partitions.append import belongs_aside
 from broker.partitions.leader import Leader, PendingAppend
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -26,11 +26,9 @@ def append(leader: Leader, count: int = 1, **options: Any) -> Appended:
 
 
 def large_batch(**options: Any) -> RecordBatch:
-    """One that is checked in a thread."""
+    """One that may be checked in a thread."""
     records = [(START_MS, b"%d" % index, bytes(range(256)), ()) for index in range(200)]
-    batch = RecordBatch(build_batch(records, compression=Compression.GZIP, level=1, **options))
-    assert batch.size_bytes < CHECK_ASIDE_BYTES_MIN  # what counts here is only that it is handed over so
-    return batch
+    return RecordBatch(build_batch(records, compression=Compression.GZIP, level=1, **options))
 
 
 class Told:
@@ -290,17 +288,22 @@ async def test_leader_epochs(epoch: int, code: ErrorCode | None) -> None:
             assert refusal.value.code == code
 
 
-async def test_what_belongs_aside() -> None:
+@pytest.mark.parametrize(
+    ("kept_as", "compression", "count", "is_aside"),
+    [
+        ("producer", Compression.NONE, 4000, False),
+        ("producer", Compression.LZ4, 10, False),
+        ("producer", Compression.LZ4, 4000, True),
+        ("producer", Compression.GZIP, 4000, True),
+        ("gzip", Compression.GZIP, 10, False),
+        ("zstd", Compression.NONE, 10, False),
+        ("zstd", Compression.NONE, 400, True),
+        ("uncompressed", Compression.GZIP, 4000, True),
+    ],
+)
+async def test_what_belongs_aside(kept_as: str, compression: Compression, count: int, is_aside: bool) -> None:
     async with one_broker() as broker:
-        broker.create_topic("t")
-        broker.create_topic("packed", settings={"compression.type": "zstd"})
-        plain, packed = (broker.partitions.leader(name, 0).policy for name in ("t", "packed"))
-        small, large = some_batch(size=100), some_batch(size=CHECK_ASIDE_BYTES_MIN)
-        records = [(START_MS, None, broker.identifiers.random.randbytes(CHECK_ASIDE_BYTES_MIN), ())]
-        compressed = build_batch(records, compression=Compression.LZ4)
-        assert [belongs_aside(RecordBatch(batch), plain) for batch in (small, large, compressed)] == [
-            False,
-            False,
-            True,
-        ]
-        assert [belongs_aside(RecordBatch(batch), packed) for batch in (small, large)] == [False, True]
+        broker.create_topic("t", settings={"compression.type": kept_as})
+        policy = broker.partitions.leader("t", 0).policy
+        batch = some_batch(count, size=100, compression=compression)
+        assert belongs_aside(RecordBatch(batch), policy) is is_aside

@@ -1,0 +1,274 @@
+"""Following the image: which logs are made, opened, deleted and put aside."""
+
+import errno
+
+import pytest
+
+from broker.metadata.image import MetadataImage
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.records.batch import RecordBatch
+from storage.memory_filesystem import MemoryFileSystem
+from tests.broker.partitions.one_broker import (
+    PATH,
+    START_MS,
+    OneBroker,
+    one_broker,
+    settle,
+    some_batch,
+)
+
+
+def code_of_leader(broker: OneBroker, topic: str | bytes, partition: int = 0) -> ErrorCode | None:
+    try:
+        broker.partitions.leader(topic, partition)
+    except KafkaError as error:
+        return error.code
+    return None
+
+
+def folders(broker: OneBroker) -> list[str]:
+    return sorted(name for name in broker.file_system.list_directories(PATH))
+
+
+async def restarted_disk(broker: OneBroker) -> MemoryFileSystem:
+    """The disk after a clean stop of everything."""
+    broker.directory.close()
+    return broker.file_system
+
+
+def other_topic_image() -> MetadataImage:
+    """A cluster with a topic ``t`` whose id nobody has seen before."""
+    elsewhere = OneBroker({}, MemoryFileSystem())
+    elsewhere.create_topic("first")
+    elsewhere.create_topic("second")
+    elsewhere.create_topic("t")
+    for name in ("first", "second"):
+        elsewhere.delete_topic(elsewhere.image.topics[name].id)
+    return elsewhere.image
+
+
+async def test_who_leads_what() -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t", partitions=2)
+        broker.create_topic("elsewhere", leader=2)
+        broker.create_topic("nowhere", leader=-1)
+        leader = broker.partitions.leader("t", 1)
+        assert (leader.topic, leader.partition, leader.topic_id) == ("t", 1, topic_id)
+        assert broker.partitions.leader(topic_id, 1) is leader
+        assert broker.partitions.leader_at(("t", 1)) is leader
+        assert [
+            code_of_leader(broker, *key)
+            for key in (("t", 2), ("t", -1), ("u", 0), (b"u" * 16, 0), (topic_id, 2))
+        ] == [
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ]
+        assert code_of_leader(broker, "elsewhere") == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert code_of_leader(broker, "nowhere") == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_new_partitions_get_their_folders_in_the_background() -> None:
+    async with one_broker() as broker:
+        broker.hold_threads()
+        broker.create_topic("t", partitions=3)
+        assert folders(broker) == []
+        broker.partitions.leader("t", 1)
+        assert folders(broker) == ["t-1"]  # whoever asks does not wait for the others
+        await settle()
+        broker.release_threads()
+        await settle()
+        assert folders(broker) == ["t-0", "t-1", "t-2"]
+        assert [len(broker.partitions.open_leaders), len(broker.directory.logs)] == [1, 3]
+
+
+async def test_a_topic_deleted_before_its_folders_are_made() -> None:
+    async with one_broker() as broker:
+        broker.hold_threads()
+        topic_id = broker.create_topic("t", partitions=3)
+        await settle()
+        broker.delete_topic(topic_id)
+        broker.release_threads()
+        await settle()
+        assert folders(broker) == []
+
+
+async def test_a_folder_that_cannot_be_made_yet() -> None:
+    async with one_broker() as broker:
+        broker.file_system.refuse("sync", errno.ENOSPC)
+        broker.create_topic("t")
+        await settle()
+        assert "partition 0 of t cannot be made yet" in broker.lines.getvalue()
+        assert broker.produce("t").error_code == 0
+
+
+async def test_a_folder_that_cannot_be_made_for_somebody_who_waits() -> None:
+    async with one_broker() as broker:
+        broker.hold_threads()
+        broker.create_topic("t")
+        broker.file_system.refuse("sync", errno.ENOSPC)
+        assert code_of_leader(broker, "t") == ErrorCode.KAFKA_STORAGE_ERROR
+        assert "partition 0 of t cannot be opened" in broker.lines.getvalue()
+        assert code_of_leader(broker, "t") is None
+
+
+async def test_deletion_renames_at_once_and_removes_later() -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t", settings={"file.delete.delay.ms": "7000"})
+        leader = broker.partitions.leader("t", 0)
+        leader.append(RecordBatch(some_batch()), START_MS)
+        await settle()
+        broker.delete_topic(topic_id)
+        assert leader.ended is not None
+        assert code_of_leader(broker, "t") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert code_of_leader(broker, topic_id) == ErrorCode.UNKNOWN_TOPIC_ID
+        (name,) = folders(broker)
+        assert name.startswith("t-0.")
+        assert name.endswith("-delete")
+        assert broker.directory.services.removals.next_due_ms == START_MS + 7000
+
+
+async def test_a_topic_made_again_under_its_name_is_another_one() -> None:
+    async with one_broker() as broker:
+        first_id = broker.create_topic("t")
+        broker.produce("t", some_batch(5))
+        broker.delete_topic(first_id)
+        second_id = broker.create_topic("t")
+        assert broker.produce("t").base_offset == 0
+        assert broker.partitions.leader("t", 0).topic_id == second_id
+        assert code_of_leader(broker, first_id) == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+async def test_leader_epochs_follow_the_image() -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t")
+        broker.produce("t", some_batch(2))
+        leader = broker.partitions.leader("t", 0)
+        broker.change_leader(topic_id, 1)
+        assert broker.partitions.leader("t", 0) is leader
+        assert leader.leader_epoch == 1
+        broker.produce("t")
+        assert leader.log.end_offset_for_epoch(0) == (0, 2)
+        assert leader.log.end_offset_for_epoch(1) == (1, 3)
+
+
+async def test_leadership_comes_and_goes() -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t")
+        broker.produce("t", some_batch(2))
+        before = broker.partitions.leader("t", 0)
+        broker.change_leader(topic_id, -1)
+        assert before.ended is not None
+        assert before.ended.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert code_of_leader(broker, "t") == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        broker.change_leader(topic_id, 1)
+        after = broker.partitions.leader("t", 0)
+        assert after is not before
+        assert (after.leader_epoch, after.log.log_end) == (2, 2)
+
+
+async def test_changed_settings_hold_from_the_next_batch_on() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        broker.create_topic("u")
+        leader, other = (broker.partitions.leader(topic, 0) for topic in ("t", "u"))
+        other_settings = other.settings
+        broker.change_settings("t", {"max.message.bytes": "100", "segment.bytes": "1048576"})
+        assert leader.policy.max_message_bytes == 100
+        assert leader.log.config.segment_bytes == 1_048_576
+        assert broker.produce("t", some_batch(size=200)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+        assert other.settings is other_settings
+
+
+async def test_replicas_that_move_away_are_deleted_here() -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t")
+        broker.produce("t")
+        await settle()
+        broker.move_replicas(topic_id, [2])
+        assert code_of_leader(broker, "t") == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert [name.endswith("-delete") for name in folders(broker)] == [True]
+
+
+# Starting
+
+
+async def test_after_a_clean_stop_logs_are_opened_when_somebody_asks() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", partitions=3)
+        broker.produce("t", some_batch(4), partition=1)
+        await settle()
+        image, disk = broker.image, await restarted_disk(broker)
+    async with one_broker(file_system=disk, image=image) as broker:
+        assert broker.directory.logs == []
+        assert broker.partitions.leader("t", 1).log.high_watermark == 4
+        assert len(broker.directory.logs) == 1
+
+
+async def test_after_a_crash_everything_is_recovered_before_anything_is_served() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", partitions=3)
+        broker.produce("t", some_batch(4), partition=1)
+        await settle()
+        image = broker.image
+    async with one_broker(file_system=broker.file_system, image=image) as broker:
+        assert "recovering 3 partitions" in broker.lines.getvalue()
+        assert len(broker.directory.logs) == 3
+        assert broker.partitions.leader("t", 1).log.high_watermark == 4
+
+
+async def test_what_the_cluster_does_not_know_is_put_aside() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        broker.create_topic("u")
+        await settle()
+        disk = await restarted_disk(broker)
+    async with one_broker(file_system=disk) as broker:
+        assert [name.rpartition("-")[2] for name in folders(broker)] == ["stray", "stray"]
+        assert "t-0 is not in the cluster's metadata; it is kept as" in broker.lines.getvalue()
+
+
+async def test_an_older_topic_of_the_same_name_is_put_aside() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", some_batch(4))
+        await settle()
+        disk = await restarted_disk(broker)
+
+    async with one_broker(file_system=disk, image=other_topic_image()) as broker:
+        assert broker.produce("t").base_offset == 0
+        assert sum(name.endswith("-stray") for name in folders(broker)) == 1
+
+
+async def test_replicas_missing_on_disk_are_made() -> None:
+    async with one_broker(image=other_topic_image()) as broker:
+        await settle()
+        assert folders(broker) == ["t-0"]
+
+
+async def test_a_damaged_replica_does_not_keep_the_others_from_serving() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", partitions=2)
+        await settle()
+        image = broker.image
+    disk = broker.file_system
+    disk.refuse("open", errno.EIO, path_suffix="t-0/00000000000000000000.log")
+    async with one_broker(file_system=disk, image=image) as broker:
+        assert "partition 0 of t cannot be recovered" in broker.lines.getvalue()
+        assert code_of_leader(broker, "t", 1) is None
+
+
+@pytest.mark.parametrize("count", [2000])
+async def test_many_partitions_cost_little_until_they_are_used(count: int) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", partitions=count)
+        image, disk = broker.image, await restarted_disk(broker)
+    async with one_broker(file_system=disk, image=image) as broker:
+        broker.hold_threads()
+        assert len(broker.partitions.open_leaders) == 0
+        for index in (0, count - 1):
+            assert code_of_leader(broker, "t", index) is None
+        assert len(broker.directory.logs) == 2
