@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.records import walk
 from protocol.records.builder import append_record
 from protocol.records.errors import CorruptRecords
 from protocol.records.record import Record, read_records
@@ -121,6 +122,42 @@ def test_every_single_byte_of_a_run() -> None:
             changed = bytearray(section)
             changed[position] = value
             check(bytes(changed), RUN_MIN + 2)
+
+
+def test_every_byte_changed_in_all_records_of_a_run() -> None:
+    """Records that are wrong in the same way are as wrong as one."""
+    for key in (b"k", None):
+        for timestamps in ((1,), (70,)):
+            section = section_of(alike(RUN_MIN + 2, timestamps=timestamps, size=4, key=key))
+            step = len(section) // (RUN_MIN + 2)
+            for position in range(step):
+                for value in (0, 1, 2, 3, 4, 6, 8, 10, 0x7F, 0x80, 0x81, 0xFF):
+                    changed = bytearray(section)
+                    changed[position::step] = bytes((value,)) * (RUN_MIN + 2)
+                    check(bytes(changed), RUN_MIN + 2)
+
+
+@pytest.mark.parametrize("count", [RUN_MIN, 200, 9000])
+@pytest.mark.parametrize("timestamps", [(5, 0, 63), (64, 8191)])
+@pytest.mark.parametrize("key", [None, b"", b"key", bytes(70)])
+@pytest.mark.parametrize("size", [0, 50, 100, 9000])
+def test_records_of_one_shape_are_walked_as_columns(
+    count: int, timestamps: tuple[int, ...], key: bytes | None, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result would be the same without; the time would not."""
+    if count * size > 1 << 20:
+        count = 200
+    section = section_of(alike(count, timestamps=timestamps, size=size, key=key))
+    expected = plain_walk(section, count)
+
+    def refuse(section: bytes, position: int, first: int, stop: int, walked: Walked) -> tuple[int, Walked]:
+        # What is left where the offsets get wider may be too little for another run.
+        assert stop - first < RUN_MIN
+        return walk_one_by_one(section, position, first, stop, walked)
+
+    walk_one_by_one = walk._walk_one_by_one
+    monkeypatch.setattr(walk, "_walk_one_by_one", refuse)
+    assert walk_records(section, count) == expected
 
 
 def test_every_truncation_and_a_byte_too_many() -> None:
