@@ -11,7 +11,7 @@ from broker.coordination.record_codec import RecordCodec
 from broker.coordination.tickets import Ticket
 from broker.errors import ErrorCode, KafkaError, error_code_of
 from broker.logs import Log
-from protocol.errors import DecodeError
+from protocol.errors import DecodeError, EncodeError
 from protocol.primitives import Buffer
 from protocol.records.batch import NO_PRODUCER_ID, RecordBatch, read_batches
 from protocol.records.builder import build_batch
@@ -304,19 +304,19 @@ class Shard(Generic[M]):
                 return
 
     def _append(self, machine: M, records: list[StoredRecord], now: Moment) -> ErrorCode | None:
-        """Append and apply; the code for those who wait if the log refused."""
+        """Append and apply; the code for those who wait if that cannot be."""
         log = self._log
         assert log is not None, "an active shard has a log"
-        encoded = [(now.wall_ms, *self._codec.encode(record), ()) for record in records]
-        batch = build_batch(encoded, compression=self._compression)
         try:
+            encoded = [(now.wall_ms, *self._codec.encode(record), ()) for record in records]
+            batch = build_batch(encoded, compression=self._compression)
             if len(batch) > log.batch_bytes_max:
                 raise KafkaError(
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"a batch of {len(batch)} bytes is above max.message.bytes ({log.batch_bytes_max})",
                 )
             base_offset = log.append(batch)
-        except (KafkaError, StorageError) as error:
+        except (EncodeError, KafkaError, StorageError) as error:
             self._logger.warn(f"{self.name}: {len(records)} records could not be written: {error}")
             code = error_code_of(error)
             return COORDINATOR_CODES.get(code, code)

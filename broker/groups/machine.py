@@ -448,4 +448,4 @@ def _utf16_length(text: str) -> int:
     """What Java counts as the length of a string."""
     if text.isascii():
         return len(text)
-    return len(text) + sum(character > "\\uffff" for character in text)
+    return len(text) + sum(character > "\uffff" for character in text)

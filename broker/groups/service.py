@@ -29,6 +29,7 @@ from broker.groups.requests import (
 )
 from broker.groups.settings import GroupSettings
 from broker.metadata.topic_names import GROUP_OFFSETS
+from protocol.limits import STRING_SIZE_MAX
 
 if TYPE_CHECKING:
     from broker.coordination.leader_log import LeaderLog
@@ -259,6 +260,15 @@ class GroupService:
         timeout_ms = joining.session_timeout_ms
         if not group_id:
             ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_GROUP_ID))
+        elif not _can_be_stored(
+            group_id,
+            joining.instance_id or "",
+            joining.client_id,
+            joining.new_member_id,
+            joining.protocol_type,
+            *(name for name, _ in joining.protocols),
+        ):
+            ticket.refuse(ErrorCode.INVALID_REQUEST)
         elif not settings.min_session_timeout_ms <= timeout_ms <= settings.max_session_timeout_ms:
             ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
         else:
@@ -299,7 +309,12 @@ class GroupService:
     def commit(self, group_id: str, committing: Committing) -> Ticket[Sequence[ErrorCode]]:
         """OffsetCommit.  The group without a name is allowed: it cannot have members."""
         ticket: Ticket[Sequence[ErrorCode]] = Ticket(lambda code: [code] * len(committing.offsets))
-        self._ask(group_id, ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now))
+        if _can_be_stored(group_id, *(offset.metadata for offset in committing.offsets)):
+            self._ask(
+                group_id, ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now)
+            )
+        else:
+            ticket.refuse(ErrorCode.INVALID_REQUEST)
         return ticket
 
     def fetch(
@@ -383,6 +398,15 @@ async def open_groups(services: "Services") -> AsyncIterator[GroupService]:
             yield service
         finally:
             nursery.cancel_scope.cancel()
+
+
+def _can_be_stored(*texts: str) -> bool:
+    """Whether records and answers can hold these.
+
+    What a client sent in a string of legal length may have grown: bytes that are not UTF-8 are replaced
+    by longer ones, and ids are made of other ids.
+    """
+    return all(len(text) <= STRING_SIZE_MAX // 3 or len(text.encode()) <= STRING_SIZE_MAX for text in texts)
 
 
 def _fetch_refused(code: ErrorCode) -> Fetched:

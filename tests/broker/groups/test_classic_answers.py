@@ -174,7 +174,7 @@ def test_every_request_was_seen() -> None:
     assert {request_name for request_name, _, _ in read_table(SEEN)} == set(REQUESTS)
 
 
-@pytest.mark.parametrize(("request_name", "scene_name", "code"), read_table(SEEN))
+@pytest.mark.parametrize(("request_name", "scene_name", "code"), list(read_table(SEEN)))
 def test_answers(request_name: str, scene_name: str, code: ErrorCode) -> None:
     assert REQUESTS[request_name](SCENES[scene_name]()) is code
 
