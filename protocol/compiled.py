@@ -25,7 +25,7 @@ from protocol.primitives import (
     read_unsigned_varint,
     write_unsigned_varint,
 )
-from protocol.schema import Field, Message, Struct
+from protocol.schema import Field, Message, Struct, StructType
 
 Reader = Callable[[Buffer, int], tuple[Message, int]]
 Writer = Callable[[Message, bytearray], list[Any]]
@@ -383,10 +383,14 @@ class _WriterSource(_Source):
             )
 
     def differs_from_default(self, field: Field, value: str) -> str:
+        """An expression, never without parentheses around an ``or``."""
         if field.factory is list:
-            return f"{value} or {value} is None" if field.nullable else f"{value}"
-        if field.factory is not None:
-            return f"{value} != {self.constant('default', field.factory())}"
+            return f"({value} or {value} is None)" if field.nullable else value
+        if isinstance(field.type, StructType) and field.factory is not None:
+            inner = [
+                self.differs_from_default(part, f"{value}.{part.name}") for part in field.type.declared_fields
+            ]
+            return f"({' or '.join(inner)})"
         if field.default is None:
             return f"{value} is not None"
         return f"{value} != {field.default!r}"

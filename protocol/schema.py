@@ -105,6 +105,8 @@ def wire(
 class StructType(type):
     """Takes the declared fields out of a class body and gives its instances slots for them."""
 
+    declared_fields: tuple[Field, ...]
+
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> "StructType":
