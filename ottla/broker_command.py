@@ -48,8 +48,8 @@ def run_broker(arguments: Sequence[str]) -> int:
 
             settings["log.dirs"] = temporary = tempfile.mkdtemp(prefix="ottla-")
         config = BrokerConfig(settings)
-        check(config)
         check_is_served(config)
+        check(config)
         for line in (*gathered.remarks, *remarks(config)):
             log.warn(line)
         return run(
@@ -127,9 +127,7 @@ def read_options(arguments: Sequence[str]) -> Options:
         action="store_true",
         help="keep the data in a temporary directory, removed at the end",
     )
-    parser.add_argument(
-        "--port", type=port_number, metavar="N", help="where clients connect; 0 takes a free one"
-    )
+    parser.add_argument("--port", type=port, metavar="N", help="where clients connect; 0 takes a free one")
     parser.add_argument(
         "--ready-file", metavar="FILE", help="is written, with host:port, once the broker can be used"
     )
@@ -140,7 +138,7 @@ def read_options(arguments: Sequence[str]) -> Options:
     )
 
 
-def port_number(text: str) -> int:
+def port(text: str) -> int:
     """``text`` as a port; ``ValueError`` if it is none."""
     number = int(text)
     if not 0 <= number <= 65535:

@@ -81,8 +81,8 @@ def _format(options: argparse.Namespace) -> list[str]:
     if options.data is not None:
         settings["log.dirs"] = options.data
     config = BrokerConfig(settings)
-    check(config)
     check_is_served(config)
+    check(config)
     levels = _levels(options.feature)
     metadata_version = _metadata_version(options.release_version, levels)
     is_dynamic = _is_dynamic(config, options.standalone, levels)

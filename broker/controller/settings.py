@@ -224,13 +224,3 @@ def _as_records(
             yield ClearElrRecord(topic_name=name), 0
         elif kind == ResourceType.BROKER and not name:
             yield ClearElrRecord(topic_name=""), 0
-
-
-def validate_topic_configs(config: BrokerConfig, settings: Mapping[str, str | None]) -> None:
-    """Raise INVALID_CONFIG, with Kafka's text, unless a new topic may have these settings."""
-    missing = [name for name, value in settings.items() if value is None]
-    if missing:
-        raise KafkaError(
-            ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(missing)}"
-        )
-    check_topic(config, {name: value for name, value in settings.items() if value is not None})

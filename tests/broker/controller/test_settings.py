@@ -12,12 +12,10 @@ from broker.controller.settings import (
     Operation,
     Outcome,
     alter_settings,
-    validate_topic_configs,
 )
 from broker.metadata import replay
 from broker.metadata.image import MetadataImage, empty_image
 from protocol.error_codes import ErrorCode
-from protocol.errors import KafkaError
 from protocol.schema import Message
 from protocol.stored.metadata_records import (
     ClearElrRecord,
@@ -157,26 +155,3 @@ def test_a_type_that_is_none() -> None:
     _, (outcome,) = altered(image(), sets(77, "x", "a", "b"))
     assert outcome is not None
     assert outcome.message == "Unknown resource type 77"
-
-
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        (
-            {"retention.ms": None, "nope": None},
-            "Null value not supported for topic configs: retention.ms,nope",
-        ),
-        ({"nope": "1", "retention.ms": "x"}, "Unknown topic config name: nope"),
-        ({"retention.ms": "x"}, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
-    ],
-)
-def test_a_new_topics_settings_are_refused_in_kafkas_words(
-    settings: dict[str, str | None], told: str
-) -> None:
-    with pytest.raises(KafkaError) as refused:
-        validate_topic_configs(BrokerConfig({}), settings)
-    assert (refused.value.code, refused.value.message) == (ErrorCode.INVALID_CONFIG, told)
-
-
-def test_a_new_topics_settings_may_be_right() -> None:
-    validate_topic_configs(BrokerConfig({}), {"retention.ms": " 5 ", "cleanup.policy": "compact,compact"})

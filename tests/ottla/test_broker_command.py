@@ -1,0 +1,104 @@
+"""The command line of ``ottla``, without starting a broker."""
+
+from pathlib import Path
+
+import pytest
+
+from broker.app import Ready, StartupError
+from broker.network.call import Address, Listener
+from ottla.broker_command import Options, announce, connectable, read_options, with_port
+
+
+def test_a_command_line() -> None:
+    words = [
+        "s.properties",
+        "--override",
+        "a=1",
+        "--override",
+        "b=2",
+        "--data",
+        "d",
+        "--port",
+        "0",
+        "--ready-file",
+        "r",
+    ]
+    assert read_options(words) == Options("s.properties", ["a=1", "b=2"], "d", False, 0, "r")
+    assert read_options(["--ephemeral"]) == Options(is_ephemeral=True, overrides=[])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--port", "x"],
+        ["--port", "-1"],
+        ["--port", "65536"],
+        ["--data", "d", "--ephemeral"],
+        ["--nope"],
+        ["--over", "a=1"],
+        ["a", "b"],
+    ],
+)
+def test_a_mistake_ends_the_process_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        read_options(words)
+    assert ended.value.code == 2
+    assert "usage: ottla" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_and_version_end_it_with_0(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        read_options([word])
+    assert ended.value.code == 0
+    assert "ottla" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("settings", "listeners"),
+    [
+        ({}, "PLAINTEXT://:5"),
+        ({"listeners": "PLAINTEXT://localhost:9092"}, "PLAINTEXT://localhost:5"),
+        ({"listeners": "CONTROLLER://:1,A://[::1]:2, B://:3"}, "CONTROLLER://:1,A://[::1]:5, B://:3"),
+        ({"listeners": "A://:1,B://:2", "controller.listener.names": "A"}, "A://:1,B://:5"),
+        ({"listeners": "nonsense"}, "nonsense"),
+    ],
+)
+def test_the_port_is_that_of_the_first_listener_for_clients(settings: dict[str, str], listeners: str) -> None:
+    assert with_port(settings, 5) == listeners
+
+
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
+        (Address("::", 9092), "localhost:9092"),
+        (Address("0.0.0.0", 9092), "localhost:9092"),
+        (Address("10.0.0.1", 9092), "10.0.0.1:9092"),
+        (Address("::1", 9092), "[::1]:9092"),
+    ],
+)
+def test_an_address_by_which_this_machine_reaches_it(address: Address, text: str) -> None:
+    assert connectable(address) == text
+
+
+READY = Ready(
+    [(Listener("A"), Address("10.0.0.1", 1)), (Listener("B"), Address("::", 2))],
+    [(Listener("C", is_controller=True), Address("127.0.0.1", 3))],
+    ["/data"],
+)
+
+
+def test_a_ready_broker_says_so_in_one_line_and_in_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ready"
+    announce(READY, str(file))
+    line = "Ottla is ready at 10.0.0.1:1, localhost:2; controller at 127.0.0.1:3; data in /data\n"
+    assert capsys.readouterr().out == line
+    assert file.read_text() == "10.0.0.1:1\n"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_ready_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(StartupError, match=r"cannot write .*ready: No such file or directory"):
+        announce(READY, str(tmp_path / "nowhere" / "ready"))
