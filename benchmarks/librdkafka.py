@@ -20,7 +20,7 @@ MEGABYTE = 1_000_000
 def new_topic(address: str) -> str:
     """A fresh topic of one partition."""
     topic = f"bench-{uuid.uuid4()}"
-    admin = AdminClient({"bootstrap.servers": address})
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
     for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
         future.result(TIMEOUT_SECONDS)
     return topic

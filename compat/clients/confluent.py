@@ -15,7 +15,7 @@ class Confluent:
     name = "confluent-kafka"
 
     def create_topic(self, address: str, topic: str, partition_count: int) -> None:
-        admin = AdminClient({"bootstrap.servers": address})
+        admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
         for future in admin.create_topics([NewTopic(topic, partition_count, 1)]).values():
             future.result(TIMEOUT_SECONDS)
 
@@ -30,6 +30,7 @@ class Confluent:
                 "enable.idempotence": idempotent,
                 "queue.buffering.max.messages": max(len(samples), 100_000),
                 "linger.ms": 5,
+                "log_level": 3,
             }
         )
         places: dict[int, Place] = {}
@@ -60,7 +61,9 @@ class Confluent:
         return [places[sample.number] for sample in samples]
 
     def consume(self, address: str, topic: str, count: int) -> list[TakenRecord]:
-        consumer = Consumer({"bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False})
+        consumer = Consumer(
+            {"bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False, "log_level": 3}
+        )
         taken: list[TakenRecord] = []
         try:
             partitions = consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic].partitions
