@@ -65,40 +65,46 @@ class _Rack:
         self._fenced = _Circle([broker.id for broker in brokers if broker.fenced], chance)
 
     def begin_partition(self) -> None:
-        self._unfenced.begin_partition()
-        self._fenced.begin_partition()
+        self._unfenced.taken.clear()
+        self._fenced.taken.clear()
 
     def shuffle(self, chance: random.Random) -> None:
         chance.shuffle(self._unfenced.ids)
         chance.shuffle(self._fenced.ids)
 
-    def next_unfenced(self) -> int | None:
-        return self._unfenced.next()
+    def next_leader(self) -> int | None:
+        return self._unfenced.next_leader()
 
-    def next(self) -> int | None:
-        found = self._unfenced.next()
-        return self._fenced.next() if found is None else found
+    def next_follower(self) -> int | None:
+        found = self._unfenced.next_follower()
+        return self._fenced.next_follower() if found is None else found
 
 
 class _Circle:
-    """Broker ids around a circle; each partition that takes any starts one step further on."""
+    """Broker ids around a circle, with two hands: leaderships are dealt evenly, and so is all the rest."""
 
     def __init__(self, ids: list[int], chance: random.Random) -> None:
         self.ids = ids
-        self._start = chance.randrange(len(ids)) if ids else 0
-        self._taken = 0
+        self.taken: set[int] = set()
+        """Brokers that have their replica of the present partition."""
+        self._leader = self._follower = chance.randrange(len(ids)) if ids else 0
 
-    def begin_partition(self) -> None:
-        if self._taken:
-            self._start += 1
-            self._taken = 0
-
-    def next(self) -> int | None:
-        if self._taken >= len(self.ids):
+    def next_leader(self) -> int | None:
+        if not self.ids:
             return None
-        found = self.ids[(self._start + self._taken) % len(self.ids)]
-        self._taken += 1
+        found = self.ids[self._leader % len(self.ids)]
+        self._leader += 1
+        self.taken.add(found)
         return found
+
+    def next_follower(self) -> int | None:
+        for _ in self.ids:
+            found = self.ids[self._follower % len(self.ids)]
+            self._follower += 1
+            if found not in self.taken:
+                self.taken.add(found)
+                return found
+        return None
 
 
 def _racks(brokers: Sequence[UsableBroker], chance: random.Random) -> list[_Rack]:
@@ -113,7 +119,7 @@ def _place_one(racks: Sequence[_Rack], first: int, replication_factor: int) -> t
     replicas: list[int] = []
     leading = first
     while not replicas:
-        leader = racks[leading % count].next_unfenced()
+        leader = racks[leading % count].next_leader()
         if leader is not None:
             replicas.append(leader)
         else:
@@ -124,7 +130,7 @@ def _place_one(racks: Sequence[_Rack], first: int, replication_factor: int) -> t
     turn = 0
     while len(replicas) < replication_factor:
         if turn != passed:
-            found = racks[(first + turn) % count].next()
+            found = racks[(first + turn) % count].next_follower()
             if found is not None:
                 replicas.append(found)
         turn += 1

@@ -73,6 +73,8 @@ class ControllerNode:
         self.file_system = MemoryFileSystem()
         self.clock = TestClock()
         self.file_system.now_ms = self.clock.now_ms
+        self.file_system.make_directory(DIRECTORY)
+        self.file_system.sync_everything()
         self.lines = Lines()
         self.format = Format(
             CLUSTER_ID,
