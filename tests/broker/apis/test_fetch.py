@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
