@@ -38,10 +38,18 @@ def load_log(
 
     Raises OSError, CorruptLog, UnsupportedFormat.
     """
+    producers: ProducerState | None = None
+    names = finish_swaps(services, directory)
+    if was_clean:
+        try:
+            segments, log_end = _find_segments(services, directory, names, config, log_start, now_ms)
+        except CorruptLog as damage:
+            services.report(f"{damage}, although the log was closed properly; it is recovered")
+            was_clean = False
     if not was_clean:
         from storage.recovery import recover_log  # seldom needed
 
-        recover_log(
+        producers = recover_log(
             services,
             directory,
             config,
@@ -49,64 +57,35 @@ def load_log(
             log_start=log_start,
             now_ms=now_ms,
         )
-    names = finish_swaps(services, directory)
-    segments = list_segments(services, directory, names, config, now_ms)
-    lacking = [s for s in segments if os.path.basename(s.offset_index.path) not in names]
-    try:
-        if lacking:
-            raise CorruptLog(lacking[0].offset_index.path, 0, "the index is missing")
-        log_end = segments[-1].read_next_offset() if segments else log_start
-    except CorruptLog as damage:
-        if not was_clean:
-            raise
-        services.report(f"{damage}, although the log was closed properly; it is recovered")
-        was_clean = False
-        base = min(lacking[0].base_offset if lacking else segments[-1].base_offset, segments[-1].base_offset)
-        return load_log(
-            services,
-            directory,
-            topic,
-            partition,
-            topic_id,
-            config,
-            was_clean=False,
-            recovery_point=base,
-            log_start=log_start,
-            high_watermark=high_watermark,
-            now_ms=now_ms,
-        )
+        names = services.file_system.list_names(directory)
+        segments, log_end = _find_segments(services, directory, names, config, log_start, now_ms)
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
     epochs = load_epochs(services.file_system, os.path.join(directory, paths.LEADER_EPOCHS), services.report)
-    producers = ProducerState(expiration_ms=services.producer_expiration_ms)
-    if segments and log_end < log_start:
+    if log_end < log_start:
         services.report(
             f"{directory} ends at offset {log_end}, but is known to start at {log_start}; "
             f"its segments are removed"
         )
         for segment in segments:
             segment.mark_deleted(services.removals, now_ms + config.file_delete_delay_ms)
-        segments = []
+        segments.clear()
         snapshots.clear()
         epochs.clear()
-    if not segments:
+        producers = None
         log_end = log_start
-        segments = [create_segment(services, directory, log_start, config, now_ms)]
-    else:
-        log_start = max(log_start, segments[0].base_offset)
+    if not segments:
+        segments.append(create_segment(services, directory, log_start, config, now_ms))
     segments[-1].load()
-    unsynced: list[Segment] = []
-    if was_clean:
-        recovery_point = log_end
-    else:
-        recovery_point = min(recovery_point, log_end)
-        unsynced = segments[first_untrusted(segments, recovery_point) : -1]
+    log_start = max(log_start, segments[0].base_offset)
+    recovery_point = log_end if was_clean else min(recovery_point, log_end)
     epochs.truncate_from_end(log_end)
     epochs.truncate_from_start(log_start)
     snapshots.remove_strays([segment.base_offset for segment in segments])
-    if snapshots.newest is None and was_clean:
-        producers.clear(log_end)  # no producer ever had a sequence here: Kafka's rule, which saves a scan
-    else:
-        load_producers(producers, snapshots, segments, log_start, log_end, now_ms)
+    if producers is None:
+        producers = ProducerState(log_end, expiration_ms=services.producer_expiration_ms)
+        # A log that was closed without a snapshot has seen no producer: Kafka's rule, which spares a scan.
+        if snapshots.newest is not None:
+            load_producers(producers, snapshots, segments, log_start, log_end, now_ms)
     return PartitionLog(
         services,
         directory,
@@ -115,7 +94,7 @@ def load_log(
         topic_id,
         config,
         segments=segments,
-        unsynced=unsynced,
+        unsynced=() if was_clean else segments[first_untrusted(segments, recovery_point) : -1],
         leader_epochs=epochs,
         producers=producers,
         snapshots=snapshots,
@@ -125,6 +104,20 @@ def load_log(
         high_watermark=min(max(high_watermark, log_start), log_end),
         is_recovered=not was_clean,
     )
+
+
+def _find_segments(
+    services: LogServices, directory: str, names: list[str], config: LogConfig, log_start: int, now_ms: int
+) -> tuple[list[Segment], int]:
+    """The segments, and the offset at which the last one ends.
+
+    Raises CorruptLog if an index is missing or the last segment ends inside a batch.
+    """
+    segments = list_segments(services, directory, names, config, now_ms)
+    for segment in segments:
+        if not segment.has_index_in(names):
+            raise CorruptLog(segment.file.path, 0, "its index is missing")
+    return segments, segments[-1].read_next_offset() if segments else log_start
 
 
 def create_log(

@@ -106,7 +106,9 @@ class LogDirectory:
         )
         path = path.rstrip("/") or "/"
         try:
-            file_system.make_directory(path)
+            if not file_system.exists(path):
+                file_system.make_directory(path)
+                file_system.sync_directory(os.path.dirname(path))
             lock = file_system.lock(os.path.join(path, paths.LOCK))
             if lock is None:
                 raise DirectoryLocked(path)

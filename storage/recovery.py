@@ -34,22 +34,29 @@ def recover_log(
     recovery_point: int,
     log_start: int,
     now_ms: int,
-) -> None:
+) -> ProducerState | None:
     """Check every batch from the segment that holds ``recovery_point`` on, and rebuild what depends on it.
 
     At the first damaged batch the log is cut, and later segments are removed; ``report`` says so.
-    What lies in older segments is trusted: it was fsynced.
+    What lies in older segments is trusted, as long as they have an index: it was fsynced.
+
+    The answer is the state of all producers, each with up to five batches, of which the files remember
+    one: so a producer that had five requests under way can go on.  None if there is no segment.
 
     Raises UnsupportedFormat for records from before Kafka 0.11, leaving the files alone.
     """
     names = finish_swaps(services, directory)
     segments = list_segments(services, directory, names, config, now_ms)
     if not segments:
-        return
+        return None
     epochs = load_epochs(services.file_system, os.path.join(directory, paths.LEADER_EPOCHS), services.report)
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
     snapshots.remove_strays([segment.base_offset for segment in segments])
     first = first_untrusted(segments, recovery_point)
+    for number in range(first):
+        if not segments[number].has_index_in(names):
+            first = number
+            break
     # What is known of later batches may be of some that are gone.
     epochs.truncate_from_end(segments[first].base_offset)
     snapshots.remove_above(segments[first].base_offset)
@@ -58,8 +65,7 @@ def recover_log(
     end_offset = segments[first].base_offset
     for number in range(first, len(segments)):
         segment = segments[number]
-        if number >= len(segments) - 2:
-            _take_snapshot(snapshots, segment.base_offset, producers)
+        _take_snapshot(snapshots, segment.base_offset, producers)
         size = segment.size_bytes
         end_offset = recover_segment(services, segment, epochs, producers)
         if segment.size_bytes < size:
@@ -77,6 +83,8 @@ def recover_log(
     services.file_system.write_durably(
         os.path.join(directory, paths.LEADER_EPOCHS), format_epochs(epochs.entries)
     )
+    producers.end_offset = end_offset
+    return producers
 
 
 def recover_segment(

@@ -1,6 +1,7 @@
 """One segment: a ``.log`` file, its two indexes, and what must be known to append to it."""
 
 import os
+from collections.abc import Container
 from typing import NamedTuple
 
 from protocol.records.batch import RecordBatch
@@ -105,6 +106,10 @@ class Segment:
         self.offset_index.begin()
         self.time_index.begin()
         self._is_loaded = True
+
+    def has_index_in(self, names: Container[str]) -> bool:
+        """Whether the offset index is among the names of files in the directory."""
+        return os.path.basename(self.offset_index.path) in names
 
     @property
     def max_timestamp(self) -> int:

@@ -1,0 +1,172 @@
+"""Opening a log that was closed properly."""
+
+from random import Random
+
+from storage.config import LogConfig
+from storage.partition_log import PartitionLog
+from tests.storage.builders import DIRECTORY, World, batch, read_all, values
+
+CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100)
+
+
+def closed(count: int = 20, *, producer_id: int = -1) -> World:
+    world = World()
+    log = world.create(CONFIG)
+    for number in range(count):
+        new = batch(
+            b"value %d" % number,
+            timestamp=number,
+            producer_id=producer_id,
+            producer_epoch=0 if producer_id >= 0 else -1,
+            base_sequence=number if producer_id >= 0 else -1,
+        )
+        log.append_as_leader(new, number // 5, now_ms=0)
+    log.close()
+    return world
+
+
+def test_everything_is_as_it_was() -> None:
+    world = closed(producer_id=7)
+    log = world.open(CONFIG, high_watermark=15)
+    assert (log.log_start, log.high_watermark, log.log_end, log.recovery_point) == (0, 15, 20, 20)
+    assert log.leader_epochs.entries == ((0, 0), (1, 5), (2, 10), (3, 15))
+    (producer,) = log.active_producers()
+    assert (producer.producer_id, producer.last_sequence) == (7, 19)
+    assert [value for _, value in values(read_all(log))] == [b"value %d" % number for number in range(20)]
+    assert world.reports == []
+
+
+def test_little_is_read() -> None:
+    """However many segments there are: an index's end, the headers behind it, and the small files."""
+    few, many = closed(5, producer_id=7), closed(500, producer_id=7)
+    reads = []
+    for world in (few, many):
+        world.memory.reads = 0
+        world.open(CONFIG)
+        reads.append(world.memory.reads)
+    assert reads[1] <= reads[0] + 2
+
+
+def test_the_high_watermark_stays_inside_the_log() -> None:
+    world = closed()
+    assert world.open(CONFIG, high_watermark=99).high_watermark == 20
+    assert world.open(CONFIG, high_watermark=0, log_start=3).high_watermark == 3
+
+
+def test_the_start_is_the_later_of_checkpoint_and_first_segment() -> None:
+    world = closed()
+    assert world.open(CONFIG, log_start=7).log_start == 7
+    log = world.open(CONFIG, log_start=7, high_watermark=20)
+    log.remove_segments_below_log_start(now_ms=0)
+    first = log.first_base
+    assert 0 < first <= 7
+    log.close()
+    assert world.open(CONFIG).log_start == first
+
+
+def test_appending_goes_on_in_the_same_segment() -> None:
+    world = closed(3)
+    log = world.open(CONFIG)
+    log.append_as_leader(batch(b"next", timestamp=2), 0, now_ms=0)
+    assert len(log.segments) == 1
+    assert log.segments[0].max_timestamp == 2
+    assert [offset for offset, _ in values(read_all(log))] == [0, 1, 2, 3]
+
+
+def test_the_age_of_a_segment_is_remembered() -> None:
+    world = closed(3)
+    log = world.open(LogConfig(segment_ms=100))
+    log.append_as_leader(batch(b"next", timestamp=100), 3, now_ms=0)
+    assert len(log.segments) == 1
+    log.append_as_leader(batch(b"next", timestamp=101), 3, now_ms=0)
+    assert len(log.segments) == 2
+
+
+def test_without_snapshots_nobody_is_known_and_nothing_is_read() -> None:
+    """Kafka's rule for a log that was closed: no snapshot means no idempotent producer ever."""
+    world = closed(20, producer_id=7)
+    for name in world.names():
+        if name.endswith(".snapshot"):
+            world.memory.remove(f"{DIRECTORY}/{name}")
+    assert world.open(CONFIG).active_producers() == []
+
+
+def test_an_older_snapshot_and_the_records_behind_it_will_do() -> None:
+    world = closed(20, producer_id=7)
+    world.memory.remove(f"{DIRECTORY}/{20:020d}.snapshot")
+    (producer,) = world.open(CONFIG).active_producers()
+    assert producer.last_sequence == 19
+
+
+def test_expired_producers_are_left_out() -> None:
+    world = closed(20, producer_id=7)
+    assert world.open(CONFIG, now_ms=86_400_000 + 19).active_producers() == []
+
+
+def test_index_files_without_a_segment_are_removed() -> None:
+    world = closed(3)
+    for suffix in (".index", ".timeindex", ".txnindex"):
+        world.memory.open(f"{DIRECTORY}/{77:020d}{suffix}", create=True)
+    world.memory.open(f"{DIRECTORY}/notes.txt", create=True)
+    world.open(CONFIG)
+    assert len(world.reports) == 3
+    assert not any(name.startswith(f"{77:020d}") for name in world.names())
+    assert "notes.txt" in world.names()
+
+
+def test_a_missing_offset_index_is_rebuilt() -> None:
+    world = closed()
+    base = sorted(name for name in world.names() if name.endswith(".index"))[1]
+    content = world.memory.read_file(f"{DIRECTORY}/{base}")
+    assert content
+    world.memory.remove(f"{DIRECTORY}/{base}")
+    log = world.open(CONFIG)
+    assert log.log_end == 20
+    log.close()
+    assert world.memory.read_file(f"{DIRECTORY}/{base}") == content
+    assert len(world.reports) == 1
+
+
+def test_a_missing_time_index_is_empty() -> None:
+    world = closed(3)
+    world.memory.remove(f"{DIRECTORY}/{0:020d}.timeindex")
+    log = world.open(CONFIG)
+    assert log.segments[0].max_timestamp == -1
+    assert log.find_by_timestamp(0) is not None
+    assert world.reports == []
+
+
+def test_a_tail_that_is_not_whole_although_the_log_was_closed() -> None:
+    world = closed(3)
+    file = world.memory.open(f"{DIRECTORY}/{0:020d}.log")
+    file.truncate(file.size() - 1)
+    log = world.open(CONFIG)
+    assert log.log_end == 2
+    assert len(world.reports) == 2
+    log.append_as_leader(batch(b"next"), 3, now_ms=0)
+    log.close()
+    assert world.open(CONFIG).log_end == 3
+
+
+def test_padding_of_indexes_is_no_harm() -> None:
+    """Kafka writes them at full size at first, and recovery meets that after a crash."""
+    world = World()
+    log = world.create(CONFIG)
+    for number in range(3):
+        log.append_as_leader(batch(b"%d" % number), 0, now_ms=0)
+    for suffix in (".index", ".timeindex"):
+        world.memory.open(f"{DIRECTORY}/{0:020d}{suffix}", create=True).pwrite(bytes(4096), 0)
+    log = world.open(CONFIG, was_clean=False)
+    assert log.log_end == 3
+    log.close()
+    assert world.memory.file_size(f"{DIRECTORY}/{0:020d}.index") < 4096
+
+
+def test_with_one_descriptor_for_all(chance: Random) -> None:
+    world = World(open_files_max=1)
+    log: PartitionLog = world.create(CONFIG)
+    for number in range(50):
+        log.append_as_leader(batch(b"%d" % number), 0, now_ms=0)
+        log.read(chance.randrange(log.log_end), 100)
+    assert world.memory.open_files <= 1
+    assert len(values(read_all(log))) == 50

@@ -1,0 +1,430 @@
+import errno
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from protocol.uuids import ONE_UUID
+from storage.config import LogConfig
+from storage.errors import (
+    CorruptFile,
+    DirectoryLocked,
+    DiskFailure,
+    InconsistentTopicId,
+    ReplicaExists,
+    ReplicaNotFound,
+    UnexpectedDirectory,
+)
+from storage.filesystem import FileSystem, RealFileSystem
+from storage.log_directory import LogDirectory
+from storage.memory_filesystem import MemoryFileSystem
+from storage.node_files import MetaProperties
+from storage.partition_log import FlushJob, PartitionLog
+from tests.storage.builders import TOPIC_ID, batch, read_all, values
+
+OTHER_ID = bytes(16 * [9])
+CONFIG = LogConfig()
+
+
+class Node:
+    """A process that holds the directory ``data``, again and again."""
+
+    def __init__(self, file_system: FileSystem | None = None, path: str = "data") -> None:
+        self.memory = MemoryFileSystem()
+        self.file_system = file_system or self.memory
+        self.path = path
+        self.reports: list[str] = []
+
+    def open(self, *, now_ms: int = 0) -> LogDirectory:
+        return LogDirectory.open(
+            self.path,
+            self.file_system,
+            random_below=lambda end: end - 1,
+            report=self.reports.append,
+            now_ms=now_ms,
+        )
+
+    def write(self, name: str, content: bytes) -> None:
+        self.memory.open(f"{self.path}/{name}", create=True).pwrite(content, 0)
+
+    def read(self, name: str) -> bytes:
+        return self.file_system.read_file(f"{self.path}/{name}")
+
+    def folders(self) -> list[str]:
+        return sorted(self.file_system.list_directories(self.path))
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+def make(
+    directory: LogDirectory, topic: str = "events", partition: int = 0, *, count: int = 1
+) -> PartitionLog:
+    log = directory.create_log(topic, partition, TOPIC_ID, CONFIG, now_ms=0)
+    fill(log, count)
+    return log
+
+
+def fill(log: PartitionLog, count: int) -> None:
+    for number in range(count):
+        log.append_as_leader(batch(b"%d" % number), 0, now_ms=0)
+    log.advance_high_watermark(log.log_end)
+
+
+def reopened(directory: LogDirectory, topic: str = "events", partition: int = 0) -> PartitionLog:
+    return directory.open_log(topic, partition, TOPIC_ID, CONFIG, now_ms=0)
+
+
+# Opening
+
+
+def test_a_new_directory_is_clean_and_unformatted(node: Node) -> None:
+    directory = node.open()
+    assert directory.was_clean
+    assert directory.properties is None
+    assert directory.replicas == []
+    assert directory.previous_broker_epoch == -1
+
+
+def test_only_one_process_holds_it(node: Node) -> None:
+    directory = node.open()
+    with pytest.raises(DirectoryLocked, match="data"):
+        node.open()
+    directory.close()
+    node.open()
+
+
+def test_what_it_belongs_to_is_remembered(node: Node) -> None:
+    directory = node.open()
+    properties = MetaProperties("cluster", 1, OTHER_ID)
+    directory.write_properties(properties)
+    assert directory.properties == properties
+    directory.close()
+    assert node.open().properties == properties
+
+
+def test_a_foreign_folder_is_refused_by_name_and_the_lock_let_go(node: Node) -> None:
+    for name in ("lost+found", "photos", "events-x", "-0", "events-0.x-deletE"):
+        node.memory.make_directory(f"data/{name}")
+        with pytest.raises(UnexpectedDirectory, match="data/") as refused:
+            node.open()
+        assert refused.value.path == f"data/{name}"
+        node.memory.remove_tree(f"data/{name}")
+    node.open()
+
+
+def test_plain_files_and_kafkas_own_folders_are_no_replicas(node: Node) -> None:
+    node.memory.make_directory("data/remote-log-index-cache")
+    node.memory.make_directory("data/__cluster_metadata-0")
+    node.memory.make_directory("data/events-7")
+    node.write("notes.txt", b"")
+    node.write("cleaner-offset-checkpoint", b"0\n1\nevents 7 5\n")
+    directory = node.open()
+    assert directory.replicas == [("events", 7)]
+    directory.close()
+    assert node.read("cleaner-offset-checkpoint") == b"0\n1\nevents 7 5\n"
+
+
+def test_damaged_properties_are_an_error(node: Node) -> None:
+    node.memory.make_directory("data")
+    node.write("meta.properties", b"version=1\n")
+    with pytest.raises(CorruptFile, match=r"meta\.properties"):
+        node.open()
+
+
+def test_a_disk_that_cannot_be_used(node: Node) -> None:
+    node.memory.make_directory("data")
+    node.memory.refuse("open", errno.EACCES)
+    with pytest.raises(DiskFailure, match="cannot use log directory data: Permission denied"):
+        node.open()
+
+
+# Replicas
+
+
+def test_a_replica_lives_on(node: Node) -> None:
+    directory = node.open()
+    log = make(directory, count=3)
+    assert directory.log("events", 0) is log
+    assert directory.logs == [log]
+    assert node.read("events-0/partition.metadata").startswith(b"version: 0\ntopic_id: ")
+    directory.close()
+    directory = node.open()
+    assert directory.replicas == [("events", 0)]
+    assert directory.log("events", 0) is None, "it is opened when somebody asks"
+    assert directory.topic_id("events", 0) == TOPIC_ID
+    log = reopened(directory)
+    assert reopened(directory) is log
+    assert (log.log_end, log.high_watermark) == (3, 3)
+
+
+def test_the_topic_id_is_on_the_device_before_any_record(node: Node) -> None:
+    directory = node.open()
+    node.memory.sync_everything()
+    log = make(directory)
+    log.flush()
+    node.memory.lose_power()
+    directory = node.open()
+    assert directory.topic_id("events", 0) == TOPIC_ID
+    assert len(read_all(reopened(directory))) == 1
+
+
+def test_what_is_there_and_what_is_not(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    with pytest.raises(ReplicaExists, match="events-0"):
+        make(directory)
+    for action in (directory.topic_id, directory.set_aside):
+        with pytest.raises(ReplicaNotFound):
+            action("events", 1)
+    with pytest.raises(ReplicaNotFound):
+        directory.delete_log("events", 1, now_ms=0)
+    with pytest.raises(ReplicaNotFound):
+        reopened(directory, partition=1)
+
+
+def test_a_replica_of_an_older_topic_of_that_name(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    with pytest.raises(InconsistentTopicId) as other:
+        directory.open_log("events", 0, OTHER_ID, CONFIG, now_ms=0)
+    assert (other.value.stored, other.value.expected) == (TOPIC_ID, OTHER_ID)
+    directory.close()
+    directory = node.open()
+    with pytest.raises(InconsistentTopicId):
+        directory.open_log("events", 0, OTHER_ID, CONFIG, now_ms=0)
+    node.memory.remove("data/events-0/partition.metadata")
+    with pytest.raises(InconsistentTopicId) as none:
+        directory.open_log("events", 0, OTHER_ID, CONFIG, now_ms=0)
+    assert none.value.stored is None
+
+
+def test_deleting_renames_at_once_and_removes_later(node: Node) -> None:
+    directory = node.open()
+    log = make(directory)
+    piece = log.read(0, 100)
+    directory.delete_log("events", 0, delay_ms=60, now_ms=1000)
+    assert directory.replicas == []
+    assert directory.log("events", 0) is None
+    assert node.folders() == ["events-0.ffffffffffffffffffffffffffffffff-delete"]
+    make(directory)
+    removals = directory.services.removals
+    assert removals.begin(1059) is None
+    remove = removals.begin(1060)
+    assert remove is not None
+    remove()
+    assert node.folders() == ["events-0"]
+    assert piece is not None
+    assert piece.read()
+
+
+def test_leftovers_of_deletions_go_after_the_next_start(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    directory.delete_log("events", 0, now_ms=0)
+    directory.close()
+    directory = node.open(now_ms=5000)
+    assert directory.replicas == []
+    remove = directory.services.removals.begin(5000)
+    assert remove is not None
+    remove()
+    assert node.folders() == []
+
+
+def test_strays_are_kept_and_not_served(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    path = directory.set_aside("events", 0)
+    assert node.folders() == [path.removeprefix("data/")]
+    assert path.endswith("-stray")
+    directory.close()
+    directory = node.open()
+    assert directory.replicas == []
+    assert directory.services.removals.begin(1 << 50) is None
+    assert len(node.reports) == 1
+
+
+def test_unfinished_copies_are_kept(node: Node) -> None:
+    node.memory.make_directory("data/events-0.ffffffffffffffffffffffffffffffff-future")
+    assert node.open().replicas == []
+    assert len(node.reports) == 1
+
+
+# Checkpoints and the mark of a clean stop
+
+
+def test_the_mark_is_gone_while_somebody_holds_the_directory(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    directory.close(broker_epoch=5)
+    assert node.read(".kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":5}'
+    directory = node.open()
+    assert directory.was_clean
+    assert directory.previous_broker_epoch == 5
+    assert not node.memory.exists("data/.kafka_cleanshutdown")
+    node.memory.lose_power()
+    directory = node.open()
+    assert not directory.was_clean, "that it is gone is on the device"
+    assert directory.previous_broker_epoch == -1
+
+
+def test_a_clean_stop_needs_every_replica_to_be_recovered(node: Node) -> None:
+    directory = node.open()
+    make(directory, partition=0, count=3)
+    make(directory, partition=1, count=3)
+    node.memory.kill()
+    directory = node.open()
+    assert not directory.was_clean
+    assert directory.needs_recovery("events", 0)
+    assert reopened(directory, partition=0).log_end == 3
+    assert not directory.needs_recovery("events", 0)
+    directory.close()
+    assert not node.memory.exists("data/.kafka_cleanshutdown")
+    directory = node.open()
+    for partition in (0, 1):
+        assert reopened(directory, partition=partition).log_end == 3
+    directory.close()
+    assert node.open().was_clean
+
+
+def test_checkpoints_say_what_kafkas_say(node: Node) -> None:
+    directory = node.open()
+    first = make(directory, partition=0, count=5)
+    second = make(directory, partition=1, count=7)
+    first.flush()
+    second.delete_records_before(3)
+    directory.begin_checkpoint()()
+    directory.begin_high_watermark_checkpoint()()
+    assert node.read("recovery-point-offset-checkpoint") == b"0\n2\nevents 0 5\nevents 1 0\n"
+    assert node.read("log-start-offset-checkpoint") == b"0\n1\nevents 1 3\n"
+    assert node.read("replication-offset-checkpoint") == b"0\n2\nevents 0 5\nevents 1 7\n"
+
+
+def test_a_checkpoint_is_of_the_moment_it_began(node: Node) -> None:
+    directory = node.open()
+    log = make(directory, count=5)
+    write = directory.begin_high_watermark_checkpoint()
+    fill(log, 5)
+    write()
+    assert node.read("replication-offset-checkpoint") == b"0\n1\nevents 0 5\n"
+
+
+def test_logs_that_nobody_opened_keep_their_checkpoints(node: Node) -> None:
+    directory = node.open()
+    for partition in range(3):
+        make(directory, partition=partition, count=5 + partition).delete_records_before(2)
+    directory.close()
+    before = {name: node.read(name) for name in node.memory.list_names("data") if name.endswith("checkpoint")}
+    assert len(before) == 3
+    directory = node.open()
+    reopened(directory, partition=1)
+    directory.close()
+    for name, content in before.items():
+        assert sorted(node.read(name).splitlines()) == sorted(content.splitlines())
+    directory = node.open()
+    assert [reopened(directory, partition=n).log_start for n in range(3)] == [2, 2, 2]
+
+
+def test_deleted_replicas_leave_the_checkpoints(node: Node) -> None:
+    directory = node.open()
+    make(directory, count=5)
+    directory.close()
+    directory = node.open()
+    directory.delete_log("events", 0, now_ms=0)
+    make(directory, count=0)
+    directory.close()
+    assert node.read("replication-offset-checkpoint") == b"0\n1\nevents 0 0\n"
+
+
+def test_a_damaged_checkpoint_costs_a_recovery_and_no_record(node: Node) -> None:
+    directory = node.open()
+    make(directory, count=5)
+    directory.close()
+    node.write("recovery-point-offset-checkpoint", b"9")
+    directory = node.open()
+    assert reopened(directory).log_end == 5
+    assert len(node.reports) == 1
+
+
+def test_a_disk_that_fails_while_closing_leaves_no_mark(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    node.memory.refuse("sync", errno.EIO, path_suffix=".log")
+    with pytest.raises(DiskFailure):
+        directory.close()
+    assert not node.memory.exists("data/.kafka_cleanshutdown")
+    node.open()
+
+
+def test_flushes_at_the_end_may_run_in_any_order(node: Node, chance: Random) -> None:
+    directory = node.open()
+    for partition in range(10):
+        make(directory, partition=partition, count=partition)
+
+    def run_shuffled(jobs: list[FlushJob]) -> None:
+        chance.shuffle(jobs)
+        for job in jobs:
+            job.run()
+
+    directory.close(run_jobs=run_shuffled)
+    node.memory.lose_power(chance)
+    directory = node.open()
+    assert directory.was_clean
+    assert [reopened(directory, partition=n).log_end for n in range(10)] == list(range(10))
+    assert node.reports == []
+
+
+# The metadata log
+
+
+def test_the_metadata_log_stands_apart(node: Node) -> None:
+    directory = node.open()
+    log = directory.open_metadata_log(CONFIG, now_ms=0)
+    assert directory.open_metadata_log(CONFIG, now_ms=0) is log
+    assert (log.topic, log.partition, log.topic_id) == ("__cluster_metadata", 0, ONE_UUID)
+    fill(log, 3)
+    assert directory.replicas == []
+    assert directory.logs == []
+    directory.close()
+    assert node.read("recovery-point-offset-checkpoint") == b"0\n0\n"
+    directory = node.open()
+    log = directory.open_metadata_log(CONFIG, now_ms=0)
+    assert values(read_all(log)) == [(0, b"0"), (1, b"1"), (2, b"2")]
+    assert log.topic_id == ONE_UUID
+
+
+def test_the_metadata_log_is_checked_at_each_start(node: Node) -> None:
+    directory = node.open()
+    fill(directory.open_metadata_log(CONFIG, now_ms=0), 3)
+    directory.close()
+    path = "data/__cluster_metadata-0/00000000000000000000.log"
+    node.memory.open(path).pwrite(b"\xee", node.memory.file_size(path) - 1)
+    assert node.open().open_metadata_log(CONFIG, now_ms=0).log_end == 2
+    assert len(node.reports) == 1
+
+
+# On a real disk
+
+
+def test_on_the_operating_systems_files(tmp_path: Path) -> None:
+    node = Node(RealFileSystem(), str(tmp_path / "data") + "/")
+    directory = node.open()
+    for partition in range(3):
+        log = make(directory, partition=partition, count=10)
+        piece = log.read(0, 1 << 20)
+        assert piece is not None
+        assert piece.fileno() is not None
+        assert piece.is_cached()
+        assert len(piece.read()) == piece.size_bytes
+    directory.delete_log("events", 2, delay_ms=0, now_ms=0)
+    remove = directory.services.removals.begin(0)
+    assert remove is not None
+    remove()
+    directory.close()
+    directory = node.open()
+    assert directory.was_clean
+    assert sorted(directory.replicas) == [("events", 0), ("events", 1)]
+    assert len(read_all(reopened(directory))) == 10
+    directory.close()

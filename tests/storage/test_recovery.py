@@ -1,0 +1,225 @@
+"""What is left of a log after damage: everything before it, and nothing behind it."""
+
+from random import Random
+
+import pytest
+
+from protocol.records.batch import RecordBatch
+from storage.config import LogConfig
+from storage.errors import UnsupportedFormat
+from storage.partition_log import PartitionLog
+from tests.storage.builders import DIRECTORY, World, batch, marker, read_all, values
+
+CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100)
+LOG = f"{DIRECTORY}/{{:020d}}.log"
+
+
+def crashed(*batches: RecordBatch) -> tuple[World, list[int]]:
+    """A log of these batches whose process died, and the positions of the batches in its last segment."""
+    world = World()
+    log = world.create(CONFIG)
+    positions = []
+    for epoch, each in enumerate(batches):
+        log.append_as_leader(each, epoch, now_ms=0, from_client=each.base_sequence >= 0)
+        active = log.segments[-1]
+        positions.append(active.size_bytes - each.size_bytes)
+    return world, positions
+
+
+def plain(count: int) -> list[RecordBatch]:
+    return [batch(b"value %d" % number, timestamp=1000 + number) for number in range(count)]
+
+
+def recover(world: World, *, recovery_point: int = 0, log_start: int = 0) -> PartitionLog:
+    return world.open(CONFIG, was_clean=False, recovery_point=recovery_point, log_start=log_start)
+
+
+def test_a_killed_process_loses_nothing() -> None:
+    world, _ = crashed(*plain(20))
+    log = recover(world)
+    assert len(values(read_all(log))) == 20
+    assert log.recovery_point == 0, "nothing was fsynced, and nothing is now"
+    assert world.reports == []
+    assert recover(world).log_end == 20
+
+
+@pytest.mark.parametrize("length", [1, 11, 12, 60, 61, 70])
+def test_a_torn_tail_is_cut(length: int) -> None:
+    world, positions = crashed(*plain(3))
+    file = world.memory.open(LOG.format(0))
+    file.truncate(positions[2] + length)
+    log = recover(world)
+    assert log.log_end == 2
+    assert file.size() == positions[2]
+    (report,) = world.reports
+    assert LOG.format(0) in report
+    assert f"at byte {positions[2]}" in report
+    assert f"{length} bytes are cut off" in report
+    assert "offset 2" in report
+    log.append_as_leader(batch(b"next"), 5, now_ms=0)
+    log.close()
+    assert values(read_all(world.open(CONFIG)))[-1] == (2, b"next")
+
+
+@pytest.mark.parametrize("garbage", [b"\0" * 500, b"\xff" * 500, b"\x01" * 500, b"\x02" * 70])
+def test_what_follows_the_last_batch_is_cut(garbage: bytes) -> None:
+    world, _ = crashed(*plain(3))
+    file = world.memory.open(LOG.format(0))
+    size = file.size()
+    file.pwrite(garbage, size)
+    assert recover(world).log_end == 3
+    assert file.size() == size
+
+
+def test_any_flipped_bit_is_found(chance: Random) -> None:
+    for _ in range(50):
+        world, positions = crashed(*plain(3))
+        file = world.memory.open(LOG.format(0))
+        position = chance.randrange(positions[1], positions[2])
+        (byte,) = file.pread(1, position)
+        file.pwrite(bytes([byte ^ 1 << chance.randrange(8)]), position)
+        log = recover(world)
+        # The leader epoch stands outside the CRC, and any will do.
+        is_epoch = 12 <= position - positions[1] < 16
+        # An offset may be too high, too: compaction leaves gaps.
+        is_offset = position - positions[1] < 8
+        if is_epoch or (is_offset and log.log_end != 1):
+            assert len(read_all(log)) in (2, 3)
+        else:
+            assert log.log_end == 1
+            assert len(world.reports) == 1
+
+
+def test_segments_behind_the_damage_are_removed() -> None:
+    world, _ = crashed(*plain(20))
+    bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
+    assert len(bases) > 3
+    file = world.memory.open(LOG.format(bases[1]))
+    file.pwrite(b"\xee", file.size() - 1)
+    log = recover(world)
+    assert [segment.base_offset for segment in log.segments] == bases[:2]
+    assert log.log_end == bases[2] - 1
+    assert len(world.reports) == 1 + len(bases[2:])
+    assert sum(name.endswith(".log.deleted") for name in world.names()) == len(bases[2:])
+    assert log.leader_epochs.latest == log.log_end - 1
+    assert {name for name in world.names() if name.endswith(".snapshot")} == {
+        f"{offset:020d}.snapshot" for offset in (bases[1], log.log_end)
+    }
+
+
+def test_older_segments_are_trusted_below_the_recovery_point() -> None:
+    world, _ = crashed(*plain(20))
+    bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
+    file = world.memory.open(LOG.format(bases[0]))
+    file.pwrite(b"\xee", file.size() - 1)
+    assert recover(world, recovery_point=bases[2]).log_end == 20
+    assert world.reports == []
+    assert recover(world, recovery_point=bases[1]).log_end == bases[1] - 1, (
+        "a segment that ends at the recovery point may have been sealed after the last fsync"
+    )
+
+
+def test_older_segments_without_an_index_are_not_trusted() -> None:
+    world, _ = crashed(*plain(20))
+    indexes = [name for name in world.names() if name.endswith(".index")]
+    content = world.memory.read_file(f"{DIRECTORY}/{indexes[1]}")
+    world.memory.remove(f"{DIRECTORY}/{indexes[1]}")
+    log = recover(world, recovery_point=20)
+    assert log.log_end == 20
+    assert world.memory.read_file(f"{DIRECTORY}/{indexes[1]}") == content
+
+
+def test_recovery_rebuilds_what_the_log_implies() -> None:
+    world, _ = crashed(
+        batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0),
+        batch(b"b", producer_id=2, producer_epoch=0, base_sequence=0, is_transactional=True),
+        batch(b"c", producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True),
+        marker(commit=True, producer_id=2),
+    )
+    log = recover(world)
+    assert log.leader_epochs.entries == ((0, 0), (1, 1), (2, 2), (3, 3))
+    assert [producer.producer_id for producer in log.active_producers()] == [1, 2, 3]
+    assert log.producers.first_undecided == 2
+    again = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0)
+    assert log.append_as_leader(again, 3, now_ms=0).is_duplicate
+
+
+def test_all_five_batches_are_known_again_after_a_crash() -> None:
+    batches = [batch(b"a", producer_id=1, producer_epoch=0, base_sequence=number) for number in range(6)]
+    world, _ = crashed(*batches)
+    log = recover(world)
+    for number in range(1, 6):
+        again = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=number)
+        assert log.append_as_leader(again, 5, now_ms=0).base_offset == number
+
+
+def test_epochs_of_records_that_are_gone_do_not_hide_those_of_new_ones() -> None:
+    world, _ = crashed(*plain(3))
+    log = recover(world)
+    log.flush()
+    log.truncate_to(1, now_ms=0)
+    log.append_as_leader(batch(b"again"), 2, now_ms=0)
+    log.append_as_leader(batch(b"again"), 2, now_ms=0)
+    assert recover(world).leader_epochs.entries == ((0, 0), (2, 1))
+
+
+def test_a_damaged_epoch_file_is_rebuilt() -> None:
+    world, _ = crashed(*plain(3))
+    world.memory.open(f"{DIRECTORY}/leader-epoch-checkpoint", create=True).pwrite(b"0\n7\n", 0)
+    assert recover(world).leader_epochs.entries == ((0, 0), (1, 1), (2, 2))
+    assert len(world.reports) == 1
+
+
+def test_records_of_an_old_format_are_left_alone() -> None:
+    world, _ = crashed(*plain(1))
+    file = world.memory.open(LOG.format(0))
+    # A message of format 1, its CRC included: Kafka before 0.11 wrote such.
+    message = bytes.fromhex("01 00 0000000000000001 ffffffff 00000001 78")
+    import zlib
+
+    header = (1).to_bytes(8) + (len(message) + 4).to_bytes(4) + zlib.crc32(message).to_bytes(4)
+    file.pwrite(header + message + bytes(61), file.size())
+    size = file.size()
+    with pytest.raises(UnsupportedFormat, match=r"before Kafka 0\.11"):
+        recover(world)
+    assert file.size() == size
+
+
+def test_offsets_that_go_back_are_damage() -> None:
+    world, positions = crashed(*plain(3))
+    world.memory.open(LOG.format(0)).pwrite((0).to_bytes(8), positions[2])
+    assert recover(world).log_end == 2
+    assert "offset 0 where 2 or more must be" in world.reports[0]
+
+
+def test_offsets_that_are_too_far_are_damage() -> None:
+    world, positions = crashed(*plain(3))
+    world.memory.open(LOG.format(0)).pwrite((1 << 32).to_bytes(8), positions[2])
+    assert recover(world).log_end == 2
+
+
+def test_a_log_that_ends_before_its_start_starts_afresh() -> None:
+    world, _ = crashed(*plain(3))
+    log = recover(world, log_start=100)
+    assert (log.log_start, log.log_end, read_all(log)) == (100, 100, [])
+    assert len(world.reports) == 1
+    assert log.leader_epochs.entries == ()
+    log.append_as_leader(batch(b"x"), 9, now_ms=0)
+    log.close()
+    assert world.open(CONFIG, log_start=100).log_end == 101
+
+
+def test_an_empty_directory_becomes_an_empty_log() -> None:
+    world = World()
+    log = recover(world, log_start=5)
+    assert (log.log_start, log.log_end) == (5, 5)
+
+
+def test_a_snapshot_that_is_damaged_costs_a_scan() -> None:
+    world, _ = crashed(batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0), *plain(10))
+    names = [name for name in world.names() if name.endswith(".snapshot")]
+    for name in names:
+        world.memory.open(f"{DIRECTORY}/{name}").pwrite(b"xx", 3)
+    log = recover(world, recovery_point=11)
+    assert [producer.producer_id for producer in log.active_producers()] == [1]
+    assert world.reports
