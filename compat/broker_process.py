@@ -15,6 +15,11 @@ STOP_TIMEOUT_SECONDS = 20
 LOG_TAIL = 4000
 
 
+def is_setting(variable: str) -> bool:
+    """Whether the broker would read the variable: what it is told must come from its test alone."""
+    return variable.startswith("KAFKA_") or variable == "CLUSTER_ID"
+
+
 class BrokerProcess:
     """One broker with its files in ``folder``: its data unless ``ephemeral``, its log and its ready file.
 
@@ -36,7 +41,8 @@ class BrokerProcess:
         self.settings = dict(settings or {})
         self.arguments = list(arguments)
         self.ephemeral = ephemeral
-        self.environment = {**os.environ, **(environment or {})}
+        settled = {name: value for name, value in os.environ.items() if not is_setting(name)}
+        self.environment = {**settled, **(environment or {})}
         self.address = ""
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,6 @@
-"""The command as a user meets it: what it says when it is ready, and how it refuses."""
+"""The command with clients and directories around it; ``tests/ottla`` has what it needs none for."""
 
 import signal
-import socket
 from pathlib import Path
 
 import pytest
@@ -55,16 +54,6 @@ def test_signals_stop_it_with_clients_connected(how: signal.Signals, start_broke
         client.close()
 
 
-def test_a_port_in_use_is_named(new_broker: StartBroker) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        broker = new_broker({"listeners": f"PLAINTEXT://127.0.0.1:{port}"})
-        broker.address = f"127.0.0.1:{port}"
-        assert str(port) in refusal(broker)
-
-
 def test_a_locked_directory_is_named(start_broker: StartBroker, new_broker: StartBroker) -> None:
     first = start_broker()
     second = new_broker(name="second")
@@ -112,19 +101,6 @@ def test_an_unknown_name_in_a_properties_file_is_a_warning(new_broker: StartBrok
     broker.start()
     assert "no.such.setting" in broker.log()
     assert setting(broker.address, "num.partitions") == "7"
-
-
-def test_the_environment_sets_what_kafka_s_image_would(new_broker: StartBroker) -> None:
-    environment = {
-        "KAFKA_NUM_PARTITIONS": "5",
-        "KAFKA_LOG_SEGMENT_BYTES": "2097152",
-        "KAFKA_PORT": "tcp://10.0.0.1:9092",
-    }
-    broker = new_broker(environment=environment)
-    broker.start()
-    assert setting(broker.address, "num.partitions") == "5"
-    assert setting(broker.address, "log.segment.bytes") == "2097152"
-    assert len([line for line in broker.log().splitlines() if "KAFKA_PORT" in line]) == 1
 
 
 def setting(address: str, name: str) -> str:

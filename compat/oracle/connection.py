@@ -1,0 +1,93 @@
+"""A connection that sends what it is told, and says what came of it: an answer, nothing, or the end."""
+
+import socket
+import struct
+from enum import Enum
+from typing import Final
+
+from compat.probe import API_VERSIONS_V0, receive_frame, split_address
+from protocol.headers import RequestHeader
+from protocol.schema import Message
+
+PATIENCE_SECONDS = 15.0
+"""A broker that has not answered by then never will."""
+
+PROBE_CORRELATION_ID: Final = int.from_bytes(API_VERSIONS_V0[8:12], "big")
+
+_SIZE = struct.Struct(">i")
+
+
+class Silence(Enum):
+    """What a broker can do instead of answering; the value is the word in recordings."""
+
+    CLOSED = "the connection is closed"
+    NO_ANSWER = "no answer, and the next request is answered"
+    HANGS = "no answer, and nothing behind it is answered"
+
+
+class Connection:
+    """One connection.  Correlation ids begin above that of the probe, so that the two can be told apart."""
+
+    def __init__(self, address: str, client_id: str | None) -> None:
+        self._socket = socket.create_connection(split_address(address), timeout=PATIENCE_SECONDS)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._client_id = client_id
+        self._correlation_id = PROBE_CORRELATION_ID
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, request: Message, version: int) -> int:
+        """Send a request; returns its correlation id.  ``EncodeError`` if the version cannot carry it."""
+        flexible = version in request.flexible
+        return self.send_body(request.api_key, version, request.encode(version), flexible=flexible)
+
+    def send_body(self, api_key: int, version: int, body: bytes, *, flexible: bool) -> int:
+        """Send any bytes behind a well-formed header."""
+        self._correlation_id += 1
+        header = RequestHeader(
+            request_api_key=api_key,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        ).encode(2 if flexible else 1)
+        self.send_bytes(_SIZE.pack(len(header) + len(body)) + header + body)
+        return self._correlation_id
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes that need not be a request.  A peer that is gone is noticed by whoever receives."""
+        try:
+            self._socket.sendall(data)
+        except ConnectionError:
+            return
+
+    def send_probe(self) -> None:
+        """Send a request that every broker answers, to learn whether the one before it will be."""
+        self.send_bytes(API_VERSIONS_V0)
+
+    def send_end(self) -> None:
+        """Say that nothing more will be sent."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def receive(self, correlation_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> bytes | Silence:
+        """The whole frame that answers the request with that id."""
+        self._socket.settimeout(patience_seconds)
+        try:
+            frame = receive_frame(self._socket)
+        except ConnectionError:
+            return Silence.CLOSED
+        except TimeoutError:
+            return Silence.HANGS
+        if not frame:
+            return Silence.CLOSED
+        answered = int.from_bytes(frame[:4], "big", signed=True)
+        if answered == PROBE_CORRELATION_ID:
+            return Silence.NO_ANSWER
+        if answered != correlation_id:
+            raise AssertionError(f"request {correlation_id} was due, request {answered} was answered")
+        return frame
+
+
+def read_answer[M: Message](frame: bytes, answer: type[M], version: int) -> M:
+    """The message in a frame, which holds it and nothing more.  ``DecodeError`` or ``AssertionError``."""
+    raise NotImplementedError
