@@ -1,16 +1,20 @@
 """Record anew what Apache Kafka 4.4.0 answers: ``python -m tests.golden.configs.record``.
 
-Needs Java and the jars (see ``compat.oracle``); starts a node of its own.
+Needs a JDK and the jars (see ``compat.oracle``); starts a node of its own.  The questions are those of
+``steps.py``, and those that stand in ``values.json``, ``broker_checks.json`` and ``properties.json`` already.
 """
 
 import json
+import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from compat.oracle.java import java_command
 from compat.oracle.kafka import kafka_node
 from compat.probe import split_address
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -30,7 +34,7 @@ OF_THE_PLACE = ("controller.quorum.bootstrap.servers", "listeners", "advertised.
 
 def write_lines(name: str, rows: Iterable[Any]) -> None:
     """A JSON list, one entry a line."""
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    lines = ",\n".join(json.dumps(row) for row in rows)
     (HERE / name).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
@@ -64,7 +68,88 @@ def record(client: RawClient) -> None:
     write_lines("transcript.json", transcript)
 
 
+A_NODE = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093",
+    "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+}
+"""The settings to which a check adds others, or from which it takes some (null)."""
+
+
+def ask_kafka(questions: Iterable[Any]) -> list[Any]:
+    """The answers of ``AskKafka.java``."""
+    asked = "".join(f"{json.dumps(question)}\n" for question in questions)
+    done = subprocess.run(
+        java_command(str(HERE / "AskKafka.java")), input=asked, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return [json.loads(line) for line in done.stdout.split("\n") if line]
+
+
+def record_checks() -> None:
+    cases = json.loads((HERE / "broker_checks.json").read_text(encoding="utf-8"))
+    merged = [{**A_NODE, **case["settings"]} for case in cases]
+    nodes = [{name: text for name, text in node.items() if text is not None} for node in merged]
+    refusals = ask_kafka({"ask": "check", "settings": node} for node in nodes)
+    write_lines(
+        "broker_checks.json",
+        [
+            {"settings": case["settings"], "refused": refused}
+            for case, refused in zip(cases, refusals, strict=True)
+        ],
+    )
+
+
+def record_properties() -> None:
+    files = [case["file"] for case in json.loads((HERE / "properties.json").read_text(encoding="utf-8"))]
+    pairs = ask_kafka({"ask": "properties", "file": file} for file in files)
+    write_lines(
+        "properties.json", [{"file": file, "pairs": read} for file, read in zip(files, pairs, strict=True)]
+    )
+
+
+def record_values() -> None:
+    recorded = json.loads((HERE / "values.json").read_text(encoding="utf-8"))
+    texts = [text for texts in recorded[0]["outcomes"].values() for text in texts]
+    (answer,) = ask_kafka([{"ask": "values", "texts": texts}])
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for setting, outcomes in answer.items():
+        name = setting.partition("/")[2]
+        templates = [template(outcome, name, text) for text, outcome in zip(texts, outcomes, strict=True)]
+        groups[tuple(templates)].append(setting)
+    blocks = []
+    for templates_of_group, settings in groups.items():
+        by_outcome: dict[str, list[str | None]] = defaultdict(list)
+        for text, outcome in zip(texts, templates_of_group, strict=True):
+            by_outcome[outcome].append(text)
+        names = ",\n".join(f"  {json.dumps(setting)}" for setting in settings)
+        rows = ",\n".join(
+            f"  {json.dumps(outcome, ensure_ascii=False)}:\n    {json.dumps(given, ensure_ascii=False)}"
+            for outcome, given in by_outcome.items()
+        )
+        blocks.append(f'{{"settings": [\n{names}],\n "outcomes": {{\n{rows}}}}}')
+    (HERE / "values.json").write_text("[\n" + ",\n".join(blocks) + "\n]\n", encoding="utf-8")
+
+
+def template(outcome: str, name: str, text: str | None) -> str:
+    """The outcome with ``{name}`` and ``{value}`` for what differs between settings and values."""
+    outcome = outcome.replace(name, "{name}")
+    if text is None or not text.strip():
+        return outcome
+    if outcome == f"= {text}":
+        return "= {value}"
+    if outcome.startswith("!"):
+        for shown in (text, text.strip()):
+            for before, after in (("Invalid value ", " for"), ("`", "`"), ("Class ", " could")):
+                outcome = outcome.replace(f"{before}{shown}{after}", f"{before}{{value}}{after}")
+    return outcome
+
+
 def main() -> None:
+    record_values()
+    record_checks()
+    record_properties()
     with (
         tempfile.TemporaryDirectory() as folder,
         kafka_node(Path(folder)) as node,
