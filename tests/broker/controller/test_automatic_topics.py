@@ -1,0 +1,129 @@
+"""Topics made on demand."""
+
+import pytest
+import trio
+import trio.testing
+
+from broker.metadata.image import ResourceType
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from tests.broker.controller.node import ControllerNode
+
+
+@pytest.fixture
+def node() -> ControllerNode:
+    started = ControllerNode({"num.partitions": "3"})
+    started.start()
+    return started
+
+
+async def carry_out(node: ControllerNode) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(node.controller.run)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_topic_has_the_broker_s_defaults(node: ControllerNode) -> None:
+    outcomes: list[KafkaError | None] = []
+    node.services.automatic_topics.ensure("a", outcomes.append)
+    assert outcomes == []
+    await carry_out(node)
+    assert outcomes == [None]
+    assert len(node.image.topics["a"].partitions) == 3
+    assert node.image.topic_config("a") == {}
+
+
+async def test_one_that_is_there_is_answered_at_once(node: ControllerNode) -> None:
+    node.services.automatic_topics.create(["a"])
+    await carry_out(node)
+    outcomes: list[KafkaError | None] = []
+    node.services.automatic_topics.ensure("a", outcomes.append)
+    assert outcomes == [None]
+
+
+async def test_all_who_wait_for_one_topic_get_it(node: ControllerNode) -> None:
+    outcomes: list[KafkaError | None] = []
+    for _ in range(3):
+        node.services.automatic_topics.ensure("a", outcomes.append)
+    await carry_out(node)
+    assert outcomes == [None] * 3
+
+
+async def test_a_topic_that_somebody_else_made_meanwhile_will_do(node: ControllerNode) -> None:
+    from broker.controller.automatic_topics import topic_defaults
+    from broker.controller.topics import NewTopic, create_topics
+
+    outcomes: list[KafkaError | None] = []
+    node.controller.submit(
+        lambda image: create_topics(image, [NewTopic("a", 1, 1)], topic_defaults(node.services)),
+        lambda _: None,
+    )
+    node.services.automatic_topics.ensure("a", outcomes.append)
+    await carry_out(node)
+    assert outcomes == [None]
+    assert len(node.image.topics["a"].partitions) == 1
+
+
+async def test_one_that_cannot_be_made(node: ControllerNode) -> None:
+    outcomes: list[KafkaError | None] = []
+    node.services.automatic_topics.ensure("a.b", outcomes.append)
+    await carry_out(node)
+    node.services.automatic_topics.ensure("a_b", outcomes.append)
+    await carry_out(node)
+    assert outcomes[0] is None
+    assert outcomes[1] is not None
+    assert outcomes[1].code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert "topic a_b could not be created automatically" in node.lines.getvalue()
+    node.services.automatic_topics.ensure("a_b", outcomes.append)  # asked again, tried again
+    await carry_out(node)
+    assert len(outcomes) == 3
+
+
+async def test_the_metadata_log_is_never_made(node: ControllerNode) -> None:
+    node.services.automatic_topics.create(["__cluster_metadata"])
+    await carry_out(node)
+    assert node.image.topics == {}
+
+
+INTERNAL = {
+    "__consumer_offsets": {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    },
+    "__transaction_state": {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "2",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    },
+    "__share_group_state": {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "min.insync.replicas": "2",
+        "retention.ms": "-1",
+        "segment.bytes": "104857600",
+    },
+}
+"""As Kafka's own log has them."""
+
+
+@pytest.mark.parametrize("name", INTERNAL)
+async def test_internal_topics(node: ControllerNode, name: str) -> None:
+    node.services.automatic_topics.create([name])
+    await carry_out(node)
+    topic = node.image.topics[name]
+    assert len(topic.partitions) == 50
+    assert {partition.replicas for partition in topic.partitions} == {(1,)}  # 3, where there are 3 brokers
+    assert node.image.config(ResourceType.TOPIC, name) == INTERNAL[name]
+
+
+async def test_internal_topics_as_the_settings_want_them() -> None:
+    node = ControllerNode({"offsets.topic.num.partitions": "7", "offsets.topic.segment.bytes": "2000000"})
+    node.start()
+    node.services.automatic_topics.create(["__consumer_offsets"])
+    await carry_out(node)
+    assert len(node.image.topics["__consumer_offsets"].partitions) == 7
+    assert node.image.topic_config("__consumer_offsets")["segment.bytes"] == "2000000"

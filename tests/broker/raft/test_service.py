@@ -1,0 +1,201 @@
+"""Snapshots of a working log: when they are made, what they spare, and what goes with the old ones."""
+
+import pytest
+
+from broker.controller.automatic_topics import topic_defaults
+from broker.controller.topics import NewTopic, create_topics, delete_topics
+from broker.raft.batches import read_metadata_batch
+from broker.raft.snapshots import list_snapshots
+from protocol.records.batch import read_batches
+from storage.errors import CorruptLog
+from tests.broker.controller.node import METADATA, ControllerNode
+
+SMALL = {
+    "metadata.log.max.record.bytes.between.snapshots": "900",
+    "metadata.log.max.snapshot.interval.ms": "0",
+}
+HOUR_MS = 3_600_000
+
+
+def make(node: ControllerNode, name: str, partitions: int = 1) -> None:
+    node.perform(
+        lambda image: create_topics(image, [NewTopic(name, partitions, 1)], topic_defaults(node.services))
+    )
+
+
+def snapshot(node: ControllerNode) -> bool:
+    """Make one if it is due, as the controller does after its commands."""
+    pending = node.raft.due_snapshot()
+    if pending is None:
+        return False
+    pending.write()
+    node.raft.finish_snapshot(pending)
+    return True
+
+
+def snapshots(node: ControllerNode) -> list[int]:
+    return [snapshot.end_offset for snapshot in list_snapshots(node.file_system, METADATA)]
+
+
+class TestWhen:
+    def test_after_so_many_bytes(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        assert snapshot(node)  # the first records are that many
+        assert not snapshot(node)
+        make(node, "a", 5)
+        assert not snapshot(node)
+        make(node, "b", 5)
+        assert snapshot(node)
+        assert snapshots(node) == [16, node.image.offset + 1]
+
+    def test_after_so_much_time_if_there_is_something_new(self) -> None:
+        node = ControllerNode()
+        node.start()
+        assert not snapshot(node)
+        node.clock.time_ms += HOUR_MS
+        assert snapshot(node)
+        node.clock.time_ms += HOUR_MS
+        assert not snapshot(node)
+        make(node, "a")
+        assert snapshot(node)
+        make(node, "b")
+        assert not snapshot(node)
+
+    def test_never_before_everything_is_committed(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        decision = create_topics(node.raft.latest, [NewTopic("a", 50, 1)], topic_defaults(node.services))
+        node.raft.append(decision.records)
+        assert node.raft.due_snapshot() is None
+
+    def test_what_was_read_at_the_start_counts(self) -> None:
+        node = ControllerNode({**SMALL, "metadata.log.max.record.bytes.between.snapshots": "2500"})
+        node.start()
+        make(node, "a", 10)
+        assert not snapshot(node)
+        node.stop()
+        node.start()
+        assert snapshot(node)
+
+
+class TestLoading:
+    def test_a_snapshot_stands_for_the_records_before_it(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        make(node, "a", 5)
+        make(node, "gone")
+        node.perform(lambda image: delete_topics(image, [image.topics["gone"].id]))
+        snapshot(node)
+        make(node, "b")
+        before = node.image
+        node.stop()
+        after = node.start()
+        assert after.topics == before.topics
+        assert list(after.topics) == ["a", "b"]
+        assert after.configs == before.configs
+        assert after.features == before.features
+
+    def test_records_before_it_are_not_read_again(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        make(node, "a", 5)
+        snapshot(node)
+        node.stop()
+        # Whatever stands there: a batch that can be read, with records that cannot.
+        log = node.file_system.open(f"{METADATA}/00000000000000000000.log")
+        batches = list(read_batches(bytearray(log.pread(log.size(), 0))))
+        created = next(b for b in batches if b.base_offset == 16)
+        assert read_metadata_batch(created)
+        payload = memoryview(created.data)[61:]
+        payload[5:] = bytes(len(payload) - 5)
+        created.update_crc()
+        log.pwrite(created.data, created.position)
+        assert list(node.start().topics) == ["a"]
+
+    def test_an_unfinished_one_does_not_count(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        make(node, "a", 5)
+        snapshot(node)
+        node.kill()
+        part = f"{METADATA}/00000000000000000999-0000000001-5.checkpoint.part"
+        node.file_system.open(part, create=True).pwrite(b"x", 0)
+        assert list(node.start().topics) == ["a"]
+        assert not node.file_system.exists(part)
+
+    def test_one_ahead_of_the_log_replaces_it(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        make(node, "a", 5)
+        snapshot(node)
+        end = node.image.offset + 1
+        node.kill()
+        log = node.file_system.open(f"{METADATA}/00000000000000000000.log")
+        log.truncate(174)  # as if the log had been lost, but for its first batch
+        image = node.start()
+        assert list(image.topics) == ["a"]
+        assert node.raft.log.log.log_start == end
+        assert node.raft.epoch == 2
+        node.stop()
+        assert list(node.start().topics) == ["a"]
+
+    def test_a_log_that_begins_behind_every_snapshot_is_refused(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        make(node, "a", 5)
+        snapshot(node)
+        make(node, "b")
+        node.raft.log.log.roll(now_ms=node.clock.now_ms())
+        make(node, "c")
+        node.stop()
+        for name in node.file_system.list_names(METADATA):
+            if name.startswith("00000000000000000000.") or name.endswith("-0000000001.checkpoint"):
+                node.file_system.remove(f"{METADATA}/{name}")
+        with pytest.raises(CorruptLog, match=r"records before offset \d+ are missing"):
+            node.start()
+
+
+class TestTrimming:
+    def node(self, **rules: str) -> ControllerNode:
+        names = {f"metadata.{name}": value for name, value in rules.items()}
+        node = ControllerNode({**SMALL, **{name.replace("_", "."): value for name, value in names.items()}})
+        node.start()
+        return node
+
+    def test_old_ones_go_by_age_with_the_segments_before_them(self) -> None:
+        node = self.node(max_retention_ms=str(10 * HOUR_MS))
+        for name in ("a", "b", "c"):
+            make(node, name, 20)
+            node.raft.log.log.roll(now_ms=node.clock.now_ms())
+            assert snapshot(node)
+            node.clock.time_ms += 6 * HOUR_MS
+        ends = snapshots(node)
+        assert len(ends) == 2
+        assert node.raft.log.log.log_start == ends[0]
+        before = node.image
+        node.stop()
+        assert node.start().topics == before.topics
+
+    def test_old_ones_go_by_size(self) -> None:
+        node = self.node(max_retention_bytes="1")
+        for name in ("a", "b", "c"):
+            make(node, name, 20)
+            assert snapshot(node)
+        assert snapshots(node) == [node.image.offset + 1]
+        marked = [name for name in node.file_system.list_names(METADATA) if name.endswith(".deleted")]
+        assert len(marked) == 2
+        remove = node.directory.services.removals.begin(node.clock.now_ms() + HOUR_MS)
+        assert remove is not None
+        remove()
+        assert not [name for name in node.file_system.list_names(METADATA) if name.endswith(".deleted")]
+
+    def test_the_newest_and_the_bootstrap_one_stay(self) -> None:
+        node = self.node(max_retention_bytes="1", max_retention_ms="1")
+        make(node, "a", 20)
+        assert snapshot(node)
+        node.clock.time_ms += HOUR_MS
+        make(node, "b", 20)
+        assert snapshot(node)
+        assert len(snapshots(node)) == 1
+        assert node.file_system.exists(f"{METADATA}/00000000000000000000-0000000000.checkpoint")
