@@ -44,9 +44,7 @@ def run_broker(arguments: Sequence[str]) -> int:
         if options.port is not None:
             settings["listeners"] = with_port(settings, options.port)
         if options.is_ephemeral:
-            import tempfile
-
-            settings["log.dirs"] = temporary = tempfile.mkdtemp(prefix="ottla-")
+            settings["log.dirs"] = temporary = make_temporary_directory()
         config = BrokerConfig(settings)
         check_is_served(config)
         check(config)
@@ -110,8 +108,63 @@ def connectable(address: Address) -> str:
     return str(address)
 
 
+def make_temporary_directory() -> str:
+    """A new directory for this user alone, where the system keeps such things.
+
+    The standard ``tempfile`` would be imported for this alone, and delay the open port.
+    """
+    place = next((os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), "/tmp")
+    directory = os.path.join(os.path.abspath(place), f"ottla-{os.urandom(6).hex()}")
+    os.mkdir(directory, mode=0o700)
+    return directory
+
+
 def read_options(arguments: Sequence[str]) -> Options:
-    """Parse the command line; ends the process for ``--help``, ``--version`` and mistakes."""
+    """Parse the command line; ends the process for ``--help``, ``--version`` and mistakes.
+
+    What is as it should be is read here.  Only the rest needs ``argparse``, and the time that it takes to
+    load.
+    """
+    return read_plain_options(arguments) or parse_options(arguments)
+
+
+def read_plain_options(arguments: Sequence[str]) -> Options | None:
+    """The options of a command line without mistakes and abbreviations; None for any other."""
+    given: dict[str, str] = {}
+    overrides: list[str] = []
+    properties_file = None
+    is_ephemeral = False
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--ephemeral":
+            is_ephemeral = True
+        elif name == "--override" or (name in ("--data", "--port", "--ready-file") and name not in given):
+            if not equals:
+                value = next(words, "-")
+                if value.startswith("-"):
+                    return None
+            if name == "--override":
+                overrides.append(value)
+            else:
+                given[name] = value
+        elif word.startswith("-") or properties_file is not None:
+            return None
+        else:
+            properties_file = word
+    if is_ephemeral and "--data" in given:
+        return None
+    try:
+        number = port(given["--port"]) if "--port" in given else None
+    except ValueError:
+        return None
+    return Options(
+        properties_file, overrides, given.get("--data"), is_ephemeral, number, given.get("--ready-file")
+    )
+
+
+def parse_options(arguments: Sequence[str]) -> Options:
+    """The same with ``argparse``, which knows what to say of everything."""
     from ottla.arguments import add_data, command_parser
 
     parser = command_parser(

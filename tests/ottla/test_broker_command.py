@@ -6,25 +6,53 @@ import pytest
 
 from broker.app import Ready, StartupError
 from broker.network.call import Address, Listener
-from ottla.broker_command import Options, announce, connectable, read_options, with_port
+from ottla.broker_command import (
+    Options,
+    announce,
+    connectable,
+    make_temporary_directory,
+    parse_options,
+    read_options,
+    read_plain_options,
+    with_port,
+)
 
 
 def test_a_command_line() -> None:
-    words = [
-        "s.properties",
-        "--override",
-        "a=1",
-        "--override",
-        "b=2",
-        "--data",
-        "d",
-        "--port",
-        "0",
-        "--ready-file",
-        "r",
-    ]
-    assert read_options(words) == Options("s.properties", ["a=1", "b=2"], "d", False, 0, "r")
+    words = ["s.properties", "--override", "a=1", "--override", "b=2", "--data", "d", "--port", "0"]
+    expected = Options("s.properties", ["a=1", "b=2"], "d", False, 0, "r")
+    assert read_options([*words, "--ready-file", "r"]) == expected
     assert read_options(["--ephemeral"]) == Options(is_ephemeral=True, overrides=[])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["s.properties"],
+        ["--ephemeral", "s.properties", "--port=5"],
+        ["--override=a=1", "--override", "b=", "--data=d", "--ready-file=r"],
+        ["--data", "d", "--override", "x"],
+        ["--data=", "--port", "65535"],
+    ],
+)
+def test_what_is_read_quickly_is_what_argparse_reads(words: list[str]) -> None:
+    assert read_plain_options(words) == parse_options(words)
+
+
+@pytest.mark.parametrize(
+    "words", [["--data"], ["--override", "--ephemeral"], ["--data", "a", "--data", "b"], ["--", "x"], ["-h"]]
+)
+def test_what_is_not_plain_is_for_argparse(words: list[str]) -> None:
+    assert read_plain_options(words) is None
+
+
+def test_a_temporary_directory_is_its_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    directory = Path(make_temporary_directory())
+    assert directory.parent == tmp_path
+    assert directory.name.startswith("ottla-")
+    assert directory.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(
