@@ -19,8 +19,9 @@ class BrokerConfig:
     """Effective settings, by Kafka's names.
 
     ``static`` is what the broker was started with, as text. Above it lie the cluster's dynamic defaults and
-    what was set for this broker alone: ``apply_dynamic`` is the only thing that changes an object. Every
-    given value is checked when it arrives, by itself; how they fit together is for ``checks``.
+    what was set for this broker alone. An object is changed by ``identify`` and ``apply_dynamic`` alone, so
+    that whoever holds it sees what holds now. Every given value is checked when it arrives, by itself; how
+    they fit together is for ``checks``.
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:
@@ -174,6 +175,13 @@ class BrokerConfig:
         return str(self.get("security.inter.broker.protocol")) if name is None else name.upper()
 
     # Changes.
+
+    def identify(self, node_id: int) -> None:
+        """Take over the id that the log directory has, as if the settings had named it."""
+        self.static = MappingProxyType(_with_both_ids({**self.static, "node.id": str(node_id)}))
+        for name in ("broker.id", "node.id"):
+            self._given[name] = node_id
+            self._values.pop(name, None)
 
     def apply_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> list[str]:
         """Take over the dynamic settings of the cluster and of this broker; returns complaints, one a line.

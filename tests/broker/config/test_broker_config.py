@@ -40,6 +40,16 @@ def test_the_node_has_one_id_under_two_names() -> None:
     assert not BrokerConfig({}).is_set("node.id")
 
 
+def test_a_directory_may_say_who_the_node_is() -> None:
+    config = BrokerConfig({})
+    assert config.node_id == 1
+    config.identify(7)
+    assert config.node_id == config.get("broker.id") == 7
+    assert config.is_set("node.id")
+    config.apply_dynamic({}, {})
+    assert config.node_id == 7
+
+
 def test_one_directory_is_as_good_as_a_list() -> None:
     assert BrokerConfig({}).log_directories == ("ottla-data",)
     assert BrokerConfig({"log.dir": "/a"}).log_directories == ("/a",)
