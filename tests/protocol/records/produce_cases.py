@@ -195,7 +195,15 @@ def _headers() -> Iterator[tuple[str, str, bytes | bytearray]]:
     for count in (-1, 0, 2, 4, 1_000_000):
         changed = patched(patched(good, RECORD_COUNT, "i", count), LAST_OFFSET_DELTA, "i", count - 1)
         yield f"record count {count} and the delta that fits", "plain", sealed(changed)
-    for producer in ((7001, 0, -1), (7002, 0, -2), (7003, 0, 0), (-1, 0, 5), (-2, 3, 5), (-2, 3, -3)):
+    for producer in (
+        (0, 0, -1),
+        (7001, 0, -1),
+        (7002, 0, -2),
+        (7003, 0, 0),
+        (-1, 0, 5),
+        (-2, 3, 5),
+        (-2, 3, -3),
+    ):
         yield f"producer {producer}", "plain", batch_of(section_of(THREE), 3, producer=producer)
     # Which error wins.
     yield "base offset 5 and wrong CRC", "plain", patched(patched(good, BASE_OFFSET, "q", 5), CRC, "I", 1)

@@ -81,7 +81,11 @@ def test_the_topic_s_level_is_used() -> None:
 
 def test_recompression_may_make_a_batch_too_large() -> None:
     sent = build_batch([(THEN, None, bytes(5000), ())], compression=Compression.ZSTD)
-    policy = ProducePolicy("t-0", compression=Compression.NONE, max_message_bytes=4000)
+    policy = ProducePolicy("t-0", compression=Compression.NONE)
+    size = convert(sent, policy).size_bytes
+    assert size > 5000
+    assert convert(sent, policy._replace(max_message_bytes=size)).size_bytes == size
+    policy = policy._replace(max_message_bytes=size - 1)
     with pytest.raises(RefusedBatch) as caught:
         convert(sent, policy)
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE

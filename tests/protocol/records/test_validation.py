@@ -190,7 +190,7 @@ def test_no_timestamp_is_never_too_early() -> None:
     policy = PLAIN._replace(timestamp_before_max_ms=60_000)
     checked = check(at(-1, -1), policy)
     assert (checked.max_timestamp, checked.min_timestamp) == (-1, -1)
-    checked = check(at(NOW, -1, NOW + 5), policy)
+    checked = check(at(NOW - 60_000, -1, NOW + 5, NOW + 5), policy)
     assert (checked.max_timestamp, checked.max_timestamp_index) == (NOW + 5, 2)
     with pytest.raises(RefusedBatch):
         check(at(0), policy)
@@ -222,6 +222,14 @@ def test_timestamps_wrap_as_they_do_in_kafka() -> None:
     with pytest.raises(RefusedBatch) as caught:
         check(base_is_low, PLAIN)
     assert f"Timestamp {2**63 - 5} of message" in caught.value.record_errors[0].message
+
+
+def test_timestamps_that_nobody_minds_wrap_as_well() -> None:
+    for delta, wrapped in ((2**63 - 1, THEN - 2**63 - 1), (-(2**63), THEN - 2**63)):
+        section = section_of([(b"k", b"v"), (b"k", b"v")], None, [delta, 0])
+        checked = check(batch_of(section, 2), TOPICS["append-time"].policy)
+        assert (checked.min_timestamp, checked.max_timestamp) == (wrapped, THEN)
+        assert checked.max_timestamp_index == 1
 
 
 def test_a_batch_that_claims_append_time_has_one_time() -> None:
@@ -270,6 +278,7 @@ def test_records_beyond_the_limit_make_clients_split_their_batch() -> None:
     with pytest.raises(RefusedBatch) as caught:
         check(batch, policy)
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert not caught.value.reached_log
 
 
 # What comes before a batch is looked at.
