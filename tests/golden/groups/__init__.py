@@ -1,6 +1,8 @@
-"""A partition of ``__consumer_offsets`` as Apache Kafka 4.4.0 left it, and what was done to fill it.
+"""Apache Kafka 4.4.0 as a coordinator of groups.
 
-With one partition for everything (``offsets.topic.num.partitions=1``), clients
+``transcript.json`` is what ``record.py`` heard in answer to ``steps.py``.  ``consumer_offsets.log`` is a
+partition of ``__consumer_offsets`` with everything in it (``offsets.topic.num.partitions=1``), after clients
+had
 
 * formed the stable group ``workers`` of the static member ``first`` and a dynamic one, committed two
   offsets, and restarted the static member;
