@@ -280,6 +280,7 @@ async def one_broker(
         random_below=random.Random(1).randrange,
         report=broker.log.warn,
         now_ms=broker.clock.now_ms(),
+        producer_expiration_ms=broker.config.get("producer.id.expiration.ms"),
     )
     broker.directory = directory
     try:

@@ -1,0 +1,199 @@
+"""What happens to logs as time goes by."""
+
+import errno
+from typing import cast
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from broker.partitions.housekeeping import run_in_threads
+from protocol.records.batch import RecordBatch
+from storage.errors import DiskFailure
+from storage.memory_filesystem import MemoryFileSystem
+from storage.partition_log import FlushJob
+from tests.broker.partitions.one_broker import PATH, START_MS, OneBroker, one_broker, some_batch
+
+
+async def pass_time(broker: OneBroker, milliseconds: int) -> None:
+    broker.clock.wall_ms += milliseconds
+    await trio.sleep(milliseconds / 1000 + 0.001)
+
+
+def checkpoint(broker: OneBroker, name: str) -> list[str]:
+    """The entries of a checkpoint file; none if there is no file."""
+    path = f"{PATH}/{name}"
+    if not broker.file_system.exists(path):
+        return []
+    return broker.file_system.read_file(path).decode().splitlines()[2:]
+
+
+async def test_high_watermarks_are_written_when_they_have_moved(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", some_batch(3))
+        assert checkpoint(broker, "replication-offset-checkpoint") == []
+        await pass_time(broker, 5000)
+        assert checkpoint(broker, "replication-offset-checkpoint") == ["t 0 3"]
+        syncs = broker.file_system.syncs
+        await pass_time(broker, 50_000)
+        assert broker.file_system.syncs == syncs
+        broker.produce("t", some_batch(3))
+        await pass_time(broker, 5000)
+        assert checkpoint(broker, "replication-offset-checkpoint") == ["t 0 6"]
+
+
+async def test_recovery_points_and_log_starts_are_written_every_minute(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", some_batch(3))
+        log = broker.partitions.leader("t", 0).log
+        log.flush()
+        log.delete_records_before(2)
+        await pass_time(broker, 59_000)
+        assert checkpoint(broker, "recovery-point-offset-checkpoint") == []
+        await pass_time(broker, 1000)
+        assert checkpoint(broker, "recovery-point-offset-checkpoint") == ["t 0 3"]
+        assert checkpoint(broker, "log-start-offset-checkpoint") == ["t 0 2"]
+
+
+async def test_the_shorter_of_both_checkpoint_intervals_holds(autojump_clock: MockClock) -> None:
+    async with one_broker({"log.flush.start.offset.checkpoint.interval.ms": "1000"}) as broker:
+        broker.create_topic("t")
+        broker.produce("t", some_batch(3))
+        await pass_time(broker, 1000)
+        assert checkpoint(broker, "recovery-point-offset-checkpoint") == ["t 0 0"]
+
+
+async def test_a_checkpoint_that_cannot_be_written_is_only_late(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        broker.produce("t")
+        await trio.testing.wait_all_tasks_blocked()
+        broker.file_system.refuse("write", errno.ENOSPC)
+        await pass_time(broker, 5000)
+        assert "a checkpoint is late" in broker.lines.getvalue()
+        assert broker.produce("t").error_code == 0
+
+
+async def test_a_sealed_segment_is_fsynced_soon(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", settings={"segment.bytes": "1048576"})
+        for _ in range(2):
+            broker.produce("t", some_batch(size=600_000))
+        log = broker.partitions.leader("t", 0).log
+        unflushed = [log.has_unflushed_segment]
+        await pass_time(broker, 5000)
+        assert [*unflushed, log.has_unflushed_segment] == [True, False]
+        assert log.recovery_point >= 1
+
+
+async def test_a_failing_fsync_in_the_background_ends_the_broker(autojump_clock: MockClock) -> None:
+    with pytest.RaisesGroup(DiskFailure, flatten_subgroups=True):
+        async with one_broker() as broker:
+            broker.create_topic("t", settings={"segment.bytes": "1048576"})
+            for _ in range(2):
+                broker.produce("t", some_batch(size=600_000))
+            broker.file_system.refuse("sync", errno.EIO, path_suffix=".log")
+            await pass_time(broker, 5000)
+
+
+async def test_records_are_fsynced_when_they_are_as_old_as_the_topic_says(autojump_clock: MockClock) -> None:
+    async with one_broker({"log.flush.scheduler.interval.ms": "1000"}) as broker:
+        broker.create_topic("t", settings={"flush.ms": "3000"})
+        broker.create_topic("u", settings={"flush.ms": "3600000"})
+        logs = [broker.partitions.leader(topic, 0).log for topic in ("t", "u")]
+        for topic in ("t", "u"):
+            broker.produce(topic, some_batch(4))
+        seconds = []
+        for second in range(1, 7):
+            await pass_time(broker, 1000)
+            seconds += [second] if logs[0].recovery_point else []
+        assert seconds[0] in (3, 4)  # counted from when they were first seen
+        assert [log.recovery_point for log in logs] == [4, 0]
+
+
+async def test_segments_that_nobody_can_read_are_dropped(autojump_clock: MockClock) -> None:
+    async with one_broker({"log.retention.check.interval.ms": "10000"}) as broker:
+        broker.create_topic("t", settings={"segment.bytes": "1048576"})
+        for _ in range(3):
+            broker.produce("t", some_batch(size=600_000))
+        log = broker.partitions.leader("t", 0).log
+        log.delete_records_before(2)
+        assert len(log.segments) == 3
+        await pass_time(broker, 10_000)
+        assert [segment.base_offset for segment in log.segments] == [2]
+
+
+async def test_idle_producers_are_forgotten(autojump_clock: MockClock) -> None:
+    intervals = {"producer.id.expiration.check.interval.ms": "1000", "producer.id.expiration.ms": "60000"}
+    async with one_broker(intervals) as broker:
+        broker.create_topic("t")
+        broker.produce("t", some_batch(producer_id=7, producer_epoch=0, base_sequence=0))
+        log = broker.partitions.leader("t", 0).log
+        await pass_time(broker, 59_000)
+        assert len(log.active_producers()) == 1
+        await pass_time(broker, 2000)
+        assert log.active_producers() == []
+
+
+async def test_deleted_folders_are_removed_when_their_time_has_come(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t", settings={"file.delete.delay.ms": "20000"})
+        broker.produce("t")
+        await trio.testing.wait_all_tasks_blocked()
+        broker.delete_topic(topic_id)
+        await pass_time(broker, 15_000)
+        assert len(broker.file_system.list_directories(PATH)) == 1
+        await pass_time(broker, 10_000)
+        assert broker.file_system.list_directories(PATH) == []
+
+
+async def test_removal_that_fails_is_reported(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t", settings={"file.delete.delay.ms": "1000"})
+        broker.produce("t")
+        await trio.testing.wait_all_tasks_blocked()
+        broker.delete_topic(topic_id)
+        broker.file_system.refuse("remove", errno.EACCES)
+        await pass_time(broker, 10_000)
+        assert "stay" in broker.lines.getvalue()
+
+
+class StubJob:
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.runs = 0
+        self._failure = failure
+
+    def run(self) -> None:
+        self.runs += 1
+        if self._failure is not None:
+            raise self._failure
+
+
+def test_closing_runs_all_flushes() -> None:
+    jobs = [StubJob() for _ in range(20)]
+    run_in_threads(cast("list[FlushJob]", jobs))
+    assert [job.runs for job in jobs] == [1] * 20
+    run_in_threads([])
+
+
+def test_closing_tells_of_a_failure() -> None:
+    jobs = [StubJob(), StubJob(OSError("no"))]
+    with pytest.raises(OSError, match="no"):
+        run_in_threads(cast("list[FlushJob]", jobs))
+
+
+async def test_a_closed_directory_needs_no_recovery(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", partitions=3)
+        for index in range(3):
+            broker.partitions.leader("t", index).append(RecordBatch(some_batch(4)), START_MS)
+        await trio.testing.wait_all_tasks_blocked()
+        broker.directory.close(run_jobs=run_in_threads)
+        disk: MemoryFileSystem = broker.file_system
+        disk.lose_power()
+        image = broker.image
+    async with one_broker(file_system=disk, image=image) as broker:
+        assert broker.directory.was_clean
+        assert [broker.partitions.leader("t", index).log.log_end for index in range(3)] == [4, 4, 4]
