@@ -3,11 +3,10 @@
 Reading raises CorruptFile unless every line is as it must be; a missing or empty file has no entries.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from storage.errors import CorruptFile
 from storage.filesystem import FileSystem
-from storage.leader_epochs import LeaderEpochs
 
 VERSION = "0"
 
@@ -41,15 +40,6 @@ def read_epochs(file_system: FileSystem, path: str) -> list[tuple[int, int]]:
         except ValueError:
             raise CorruptFile(path, f"malformed line {line!r}") from None
     return epochs
-
-
-def load_epochs(file_system: FileSystem, path: str, report: Callable[[str], None]) -> LeaderEpochs:
-    """The stored leader epochs.  A damaged file counts as empty: recovery finds them in the batches."""
-    try:
-        return LeaderEpochs(read_epochs(file_system, path))
-    except CorruptFile as damage:
-        report(f"{damage}; it is ignored")
-        return LeaderEpochs()
 
 
 def format_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:

@@ -3,9 +3,9 @@
 import os
 
 from storage import paths
-from storage.checkpoints import load_epochs
+from storage.checkpoints import read_epochs
 from storage.config import LogConfig
-from storage.errors import CorruptLog
+from storage.errors import CorruptFile, CorruptLog, UnsupportedFormat
 from storage.leader_epochs import LeaderEpochs
 from storage.log_services import LogServices
 from storage.partition_log import PartitionLog
@@ -40,10 +40,14 @@ def load_log(
     """
     producers: ProducerState | None = None
     names = finish_swaps(services, directory)
+    epochs_path = os.path.join(directory, paths.LEADER_EPOCHS)
     if was_clean:
         try:
             segments, log_end = _find_segments(services, directory, names, config, log_start, now_ms)
-        except CorruptLog as damage:
+            epochs = LeaderEpochs(read_epochs(services.file_system, epochs_path))
+        except UnsupportedFormat:
+            raise
+        except CorruptFile as damage:
             services.report(f"{damage}, although the log was closed properly; it is recovered")
             was_clean = False
     if not was_clean:
@@ -59,8 +63,8 @@ def load_log(
         )
         names = services.file_system.list_names(directory)
         segments, log_end = _find_segments(services, directory, names, config, log_start, now_ms)
+        epochs = LeaderEpochs(read_epochs(services.file_system, epochs_path))
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
-    epochs = load_epochs(services.file_system, os.path.join(directory, paths.LEADER_EPOCHS), services.report)
     if log_end < log_start:
         services.report(
             f"{directory} ends at offset {log_end}, but is known to start at {log_start}; "
@@ -81,6 +85,9 @@ def load_log(
     epochs.truncate_from_end(log_end)
     epochs.truncate_from_start(log_start)
     snapshots.remove_strays([segment.base_offset for segment in segments])
+    if not was_clean:
+        epochs.changed = True
+        snapshots.distrust()
     if producers is None:
         producers = ProducerState(log_end, expiration_ms=services.producer_expiration_ms)
         # A log that was closed without a snapshot has seen no producer: Kafka's rule, which spares a scan.

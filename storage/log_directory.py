@@ -34,6 +34,9 @@ from storage.partition_log import FlushJob, PartitionLog
 
 METADATA_TOPIC_ID = ONE_UUID
 
+_CLOSED_AT_ONCE = 64
+"""Logs that are flushed together at the end; each needs several open files meanwhile."""
+
 
 def run_in_turn(jobs: list[FlushJob]) -> None:
     """Run flushes one after the other."""
@@ -354,10 +357,12 @@ class LogDirectory:
             logs = self.logs
             if self._metadata_log is not None:
                 logs.append(self._metadata_log)
-            jobs = [log.begin_close() for log in logs]
-            run_jobs([job for job in jobs if job is not None])
-            for log, job in zip(logs, jobs, strict=True):
-                log.finish_close(job)
+            for first in range(0, len(logs), _CLOSED_AT_ONCE):
+                some = logs[first : first + _CLOSED_AT_ONCE]
+                jobs = [log.begin_close() for log in some]
+                run_jobs([job for job in jobs if job is not None])
+                for log, job in zip(some, jobs, strict=True):
+                    log.finish_close(job)
             self.begin_checkpoint()()
             self.begin_high_watermark_checkpoint()()
             if not self._unrecovered:

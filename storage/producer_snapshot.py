@@ -138,6 +138,12 @@ class ProducerSnapshots:
         """The file, for an fsync."""
         return self._file_system.open(self.path(offset))
 
+    def distrust(self) -> None:
+        """Take it that no snapshot is on the device."""
+        for offset in self._offsets:
+            self._writes += 1
+            self.unsynced[offset] = self._writes
+
     def note_synced(self, synced: Mapping[int, int]) -> None:
         """These, a copy of ``unsynced`` from before the fsync, are on the device."""
         for offset, write in synced.items():

@@ -1,7 +1,8 @@
 """Recovery of one log after the process or the machine went down.
 
 It leaves files from which ``loading`` opens the log as if it had been closed, so it may run anywhere:
-on the spot, in a thread, in another process.
+on the spot, in a thread, in another process.  Little of what it writes is fsynced: the recovery point
+stays where it was until the log's first flush, so that another crash only repeats the work.
 """
 
 import os
@@ -10,9 +11,9 @@ from struct import Struct
 
 from protocol.records.errors import CorruptRecords
 from storage import paths
-from storage.checkpoints import format_epochs, load_epochs
+from storage.checkpoints import format_epochs, read_epochs
 from storage.config import LogConfig
-from storage.errors import CorruptLog, UnsupportedFormat
+from storage.errors import CorruptFile, CorruptLog, UnsupportedFormat
 from storage.filesystem import File
 from storage.leader_epochs import LeaderEpochs
 from storage.log_services import LogServices
@@ -49,7 +50,14 @@ def recover_log(
     segments = list_segments(services, directory, names, config, now_ms)
     if not segments:
         return None
-    epochs = load_epochs(services.file_system, os.path.join(directory, paths.LEADER_EPOCHS), services.report)
+    epochs_path = os.path.join(directory, paths.LEADER_EPOCHS)
+    try:
+        epochs = LeaderEpochs(read_epochs(services.file_system, epochs_path))
+    except CorruptFile as damage:
+        services.report(f"{damage}; it is rebuilt from the records")
+        epochs = LeaderEpochs()
+        recovery_point = 0
+    stored_epochs = epochs.entries
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
     snapshots.remove_strays([segment.base_offset for segment in segments])
     first = first_untrusted(segments, recovery_point)
@@ -65,24 +73,27 @@ def recover_log(
     end_offset = segments[first].base_offset
     for number in range(first, len(segments)):
         segment = segments[number]
-        _take_snapshot(snapshots, segment.base_offset, producers)
         size = segment.size_bytes
-        end_offset = recover_segment(services, segment, epochs, producers)
-        if segment.size_bytes < size:
-            for later in segments[number + 1 :]:
-                services.report(f"{later.file.path} follows damaged records; it is removed")
-                later.mark_deleted(services.removals, now_ms + config.file_delete_delay_ms)
-                snapshots.remove(later.base_offset)
-            break
+        if segment.base_offset >= end_offset:
+            _take_snapshot(snapshots, segment.base_offset, producers)
+            end_offset = recover_segment(services, segment, epochs, producers)
+            if segment.size_bytes == size:
+                continue
+            number += 1
+        # Cut here, or reaching into the next segment, which must be older than this: what follows goes.
+        for later in segments[number:]:
+            services.report(f"{later.file.path} does not follow what comes before it; it is removed")
+            later.mark_deleted(services.removals, now_ms + config.file_delete_delay_ms)
+            snapshots.remove(later.base_offset)
+        services.file_system.sync_directory(directory)
+        break
     epochs.truncate_from_end(end_offset)
     _take_snapshot(snapshots, end_offset, producers)
-    for offset in snapshots.unsynced:
-        snapshots.open(offset).sync()
     for segment in segments:
         segment.close()
-    services.file_system.write_durably(
-        os.path.join(directory, paths.LEADER_EPOCHS), format_epochs(epochs.entries)
-    )
+    if epochs.entries != stored_epochs:
+        # Synced, because it takes the place of a file that may be on the device.
+        services.file_system.replace_file(epochs_path, format_epochs(epochs.entries), sync=True)
     producers.end_offset = end_offset
     return producers
 

@@ -1,6 +1,6 @@
 import pytest
 
-from storage.checkpoints import format_epochs, format_offsets, load_epochs, read_epochs, read_offsets
+from storage.checkpoints import format_epochs, format_offsets, read_epochs, read_offsets
 from storage.errors import CorruptFile
 from storage.memory_filesystem import MemoryFileSystem
 
@@ -56,14 +56,3 @@ def test_damage_is_an_error_that_names_the_file(text: bytes) -> None:
     assert damage.value.path == "file"
     with pytest.raises(CorruptFile):
         read_epochs(stored(text), "file")
-
-
-def test_damaged_epochs_can_be_done_without() -> None:
-    reports: list[str] = []
-    assert len(load_epochs(stored(b"0\n5\n0 0\n"), "file", reports.append)) == 0
-    assert len(reports) == 1
-    assert "file" in reports[0]
-    epochs = load_epochs(stored(b"0\n2\n0 0\n3 500\n"), "file", reports.append)
-    assert epochs.entries == ((0, 0), (3, 500))
-    assert not epochs.changed
-    assert len(reports) == 1

@@ -136,6 +136,17 @@ def test_a_missing_time_index_is_empty() -> None:
     assert world.reports == []
 
 
+def test_damaged_epochs_are_rebuilt() -> None:
+    world = closed()
+    world.memory.open(f"{DIRECTORY}/leader-epoch-checkpoint").truncate(5)
+    log = world.open(CONFIG)
+    assert log.leader_epochs.entries == ((0, 0), (1, 5), (2, 10), (3, 15))
+    log.close()
+    world.reports.clear()
+    assert world.open(CONFIG).leader_epochs.latest == 3
+    assert world.reports == []
+
+
 def test_a_tail_that_is_not_whole_although_the_log_was_closed() -> None:
     world = closed(3)
     file = world.memory.open(f"{DIRECTORY}/{0:020d}.log")

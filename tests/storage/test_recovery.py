@@ -107,6 +107,17 @@ def test_segments_behind_the_damage_are_removed() -> None:
     }
 
 
+def test_a_segment_that_came_back_after_its_records_were_written_again_is_removed() -> None:
+    """A power cut may undo the rename by which recovery removed it."""
+    world, _ = crashed(*plain(4))
+    old = bytes(batch(b"old").data)
+    world.memory.open(LOG.format(2), create=True).pwrite((2).to_bytes(8) + old[8:], 0)
+    log = recover(world)
+    assert [value for _, value in values(read_all(log))] == [b"value %d" % number for number in range(4)]
+    assert [segment.base_offset for segment in log.segments] == [0]
+    assert len(world.reports) == 1
+
+
 def test_older_segments_are_trusted_below_the_recovery_point() -> None:
     world, _ = crashed(*plain(20))
     bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
