@@ -3,22 +3,24 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from broker.config.resources import check_topic
 from broker.controller.decision import Decision
-from broker.controller.topics import MadeTopic, NewTopic, TopicDefaults, TopicResult, create_topics
 from broker.metadata import topic_names
 from broker.metadata.image import MetadataImage
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
+    from broker.controller.topics import NewTopic, TopicDefaults, TopicResult
     from broker.services import Services
 
 Done = Callable[[KafkaError | None], None]
 
 
-def topic_defaults(services: "Services") -> TopicDefaults:
+def topic_defaults(services: "Services") -> "TopicDefaults":
     """What a new topic gets from this broker's settings."""
+    from broker.config.resources import check_topic
+    from broker.controller.topics import TopicDefaults  # here: a broker that starts makes no topics
+
     config = services.config
     return TopicDefaults(
         partition_count=config.get("num.partitions"),
@@ -56,14 +58,16 @@ class AutomaticTopics:
             return
         self._under_way[name] = [done]
 
-        def command(image: MetadataImage) -> Decision[dict[str, TopicResult]]:
+        def command(image: MetadataImage) -> "Decision[dict[str, TopicResult]]":
+            from broker.controller.topics import create_topics
+
             return create_topics(image, [self._wanted(image, name)], topic_defaults(self._services))
 
         self._services.controller.submit(command, lambda outcome: self._finish(name, outcome))
 
-    def _finish(self, name: str, outcome: dict[str, TopicResult] | KafkaError) -> None:
+    def _finish(self, name: str, outcome: "dict[str, TopicResult] | KafkaError") -> None:
         result = outcome if isinstance(outcome, KafkaError) else outcome[name]
-        error = None if isinstance(result, MadeTopic) else result
+        error = result if isinstance(result, KafkaError) else None
         if error is not None and error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
             error = None
         if error is not None:
@@ -71,7 +75,9 @@ class AutomaticTopics:
         for done in self._under_way.pop(name):
             done(error)
 
-    def _wanted(self, image: MetadataImage, name: str) -> NewTopic:
+    def _wanted(self, image: MetadataImage, name: str) -> "NewTopic":
+        from broker.controller.topics import NewTopic
+
         get = self._services.config.get
         if name == topic_names.GROUP_OFFSETS:
             return NewTopic(

@@ -63,7 +63,7 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     activation = activate(
         raft.latest,
         in_transaction=raft.in_transaction,
-        bootstrap=_bootstrap_records(raft),
+        bootstrap=[] if raft.latest.metadata_version else _bootstrap_records(raft),
         min_isr=services.config.get("min.insync.replicas"),
     )
     _append(raft, activation.records)

@@ -52,6 +52,13 @@ class KRaftNotes(NamedTuple):
                 raise DecodeError(f"a control record of the metadata log has type {kind}")
         return notes
 
+    def completed_by(self, later: "KRaftNotes") -> "KRaftNotes":
+        """What holds after ``later`` notes as well."""
+        return self._replace(
+            kraft_version=self.kraft_version if later.kraft_version is None else later.kraft_version,
+            voters=self.voters if later.voters is None else later.voters,
+        )
+
 
 def leader_change(leader_id: int, voter_ids: Iterable[int]) -> ControlRecord:
     """The first record of an epoch: who leads, and who voted for it."""

@@ -46,7 +46,7 @@ class Loaded(NamedTuple):
     notes: KRaftNotes
     """kraft.version and voters by the latest control records of log and snapshot."""
     bootstrap: Snapshot | None
-    """How the directory was formatted."""
+    """How the directory was formatted; None once log or snapshot say all that it says."""
     snapshot: SnapshotId | None
     """The one that the image was built on."""
     bytes_since_snapshot: int
@@ -113,8 +113,7 @@ class MetadataLog:
         """
         remove_leftovers(self.file_system, self.directory)
         replay = Replay(empty_image(cluster_id))
-        bootstrap = self._read_bootstrap()
-        notes = KRaftNotes() if bootstrap is None else bootstrap.notes
+        notes = KRaftNotes()
         snapshots = list_snapshots(self.file_system, self.directory)
         newest = snapshots[-1] if snapshots else None
         start = 0
@@ -133,11 +132,13 @@ class MetadataLog:
             raise CorruptLog(self.directory, 0, f"records before offset {self.log.log_start} are missing")
         logged, size_bytes = self._replay_log(replay, start)
         has_voters_record = logged.voters is not None or (newest is not None and notes.voters is not None)
-        notes = notes._replace(
-            kraft_version=notes.kraft_version if logged.kraft_version is None else logged.kraft_version,
-            voters=notes.voters if logged.voters is None else logged.voters,
-        )
+        notes = notes.completed_by(logged)
         replay.publish()
+        bootstrap = None
+        if replay.image.metadata_version == 0 or not has_voters_record:
+            bootstrap = self._read_bootstrap()
+            if bootstrap is not None:
+                notes = bootstrap.notes.completed_by(notes)
         return Loaded(replay, notes, bootstrap, newest, size_bytes, has_voters_record)
 
     def _replay_log(self, replay: Replay, start: int) -> tuple[KRaftNotes, int]:

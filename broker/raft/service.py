@@ -11,7 +11,6 @@ from typing import NamedTuple
 from broker.metadata.image import MetadataImage
 from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import MetadataChanges, Replay
-from broker.metadata.snapshot import image_records
 from broker.raft.batches import leader_change, quorum_records
 from broker.raft.log import Loaded, MetadataLog
 from broker.raft.snapshots import SnapshotId, build_snapshot, list_snapshots, write_snapshot
@@ -53,6 +52,8 @@ class PendingSnapshot:
 
     def write(self) -> None:
         """Write the file; raises OSError, and leaves at most an unfinished part of it then."""
+        from broker.metadata.snapshot import image_records  # seldom needed
+
         batches = build_snapshot(
             image_records(self._image),
             self.id,
@@ -93,7 +94,7 @@ class RaftService:
             if loaded.bootstrap is None
             else [record for batch in loaded.bootstrap.batches for record in batch]
         )
-        """What the directory was formatted with."""
+        """What the directory was formatted with, while the log does not say it."""
         self.bytes_since_snapshot = loaded.bytes_since_snapshot
         self.now_ms = now_ms
         self._node_id = node_id
