@@ -24,7 +24,8 @@ PATIENCE_SECONDS = 30
 @pytest.fixture
 def broker(start_broker: StartBroker) -> Iterator[BrokerProcess]:
     """A broker which must still serve others when the test is over."""
-    started = start_broker(ephemeral=True)
+    # A thousand clients connect at once: with Kafka's backlog of 50 most would try again after a second.
+    started = start_broker({"socket.listen.backlog.size": "2000"}, ephemeral=True)
     serves_others(started)
     yield started
     serves_others(started)
