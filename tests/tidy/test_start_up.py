@@ -12,7 +12,6 @@ from compat.broker_process import BrokerProcess
 HERE = Path(__file__).parent
 
 LATER = {
-    "argparse",
     "asyncio",
     "concurrent.futures",
     "cramjam",
@@ -32,7 +31,10 @@ LATER = {
     "urllib",
     "zstandard",
 }
-"""Costly modules that nothing needs until a client asks for something; those of trio itself do not count."""
+"""Costly modules that nothing needs until a client asks for something.
+
+What trio imports does not count, nor does argparse: a start without arguments does without it.
+"""
 
 MESSAGE_MODULES_MAX = 6
 """Modules of ``protocol.messages`` that starting may need: each API's are imported with its first request."""
