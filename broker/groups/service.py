@@ -67,6 +67,8 @@ class GroupService:
         """Partitions led here that begin with their first request: just made, or not readable last time."""
         self._topic_id: bytes | None = None
         self._partition_count: int | None = None
+        self._followed = 0
+        """Partitions that the topic has had so far: those behind them are new, and hold nothing."""
         self._deleted_meanwhile: dict[int, set[str]] = {}
         """Topics deleted while a shard could not drop their offsets."""
         self._timers: Timers[int] = Timers()
@@ -117,10 +119,11 @@ class GroupService:
             if not is_led or (log is not None and log.is_over):
                 self._end(partition)
             if is_led and partition not in self._shards:
-                if is_new:
+                if is_new or 0 < self._followed <= partition:
                     self._on_request.add(partition)
                 elif partition not in self._on_request:
                     self._to_begin[partition] = None
+        self._followed = len(topic.partitions)
         if nobody_begins and self._to_begin:
             assert self._nursery is not None, "partitions are only followed while the service runs"
             self._nursery.start_soon(self._begin_one_by_one)
@@ -181,6 +184,7 @@ class GroupService:
             self._end(partition)
         self._topic_id = None
         self._partition_count = None
+        self._followed = 0
 
     def _reload_soon(self, partition: int) -> None:
         shard, log = self._shards[partition], self._logs[partition]
