@@ -19,7 +19,6 @@ LATER = {
     "email",
     "http",
     "importlib.metadata",
-    "json",
     "logging",
     "lz4",
     "multiprocessing",
@@ -33,7 +32,8 @@ LATER = {
 }
 """Costly modules that nothing needs until a client asks for something.
 
-What trio imports does not count, nor does argparse: a start without arguments does without it.
+What trio imports does not count, nor does argparse: a start without arguments does without it.  Kafka's
+quorum-state is JSON, so that is needed, too.
 """
 
 MESSAGE_MODULES_MAX = 6
