@@ -6,10 +6,12 @@ leave out what has not changed.  Pure bookkeeping: time and session ids are hand
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from protocol.error_codes import ErrorCode
-from protocol.messages.fetch import FetchPartition, FetchRequest
+
+if TYPE_CHECKING:
+    from protocol.messages.fetch import FetchPartition, FetchRequest
 
 INITIAL_EPOCH = 0
 """Session epoch of a full request that wants a session."""
@@ -45,7 +47,7 @@ class WantedPartition:
         "told_log_start",
     )
 
-    def __init__(self, key: PartitionKey, request: FetchPartition) -> None:
+    def __init__(self, key: PartitionKey, request: "FetchPartition") -> None:
         self.key = key
         self.told_high_watermark = -1
         self.told_log_start = -1
@@ -55,7 +57,7 @@ class WantedPartition:
         topic, partition = self.key
         return f"<{topic if isinstance(topic, str) else topic.hex()}-{partition} from {self.fetch_offset}>"
 
-    def update(self, request: FetchPartition) -> None:
+    def update(self, request: "FetchPartition") -> None:
         """Take over what a later request says."""
         self.fetch_offset = request.fetch_offset
         self.max_bytes = request.partition_max_bytes
@@ -146,7 +148,7 @@ class FetchSession:
     def __repr__(self) -> str:
         return f"<FetchSession {self.id} epoch {self.epoch}, {len(self.partitions)} partitions>"
 
-    def update(self, request: FetchRequest) -> None:
+    def update(self, request: "FetchRequest") -> None:
         """Add and change what the request names, drop what it forgets."""
         partitions = self.partitions
         for topic in request.topics:
@@ -232,7 +234,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def context(
-        self, request: FetchRequest, version: int, now_ms: int, *, privileged: bool = False
+        self, request: "FetchRequest", version: int, now_ms: int, *, privileged: bool = False
     ) -> FetchContext:
         """Find, open, advance or close the session that ``request`` speaks of."""
         uses_topic_ids = version >= TOPIC_IDS_VERSION
@@ -306,7 +308,7 @@ def _strength(session: FetchSession) -> tuple[bool, int]:
     return session.privileged, len(session.partitions)
 
 
-def _partitions_of(request: FetchRequest, uses_topic_ids: bool) -> dict[PartitionKey, WantedPartition]:
+def _partitions_of(request: "FetchRequest", uses_topic_ids: bool) -> dict[PartitionKey, WantedPartition]:
     """What a full request names.  A partition named twice keeps its first place and its last wishes."""
     partitions: dict[PartitionKey, WantedPartition] = {}
     for topic in request.topics:
