@@ -59,3 +59,10 @@ def _result(name: str, error: KafkaError | None) -> CreatePartitionsTopicResult:
         error_code=ErrorCode.NONE if error is None else error.code,
         error_message=None if error is None else error.message,
     )
+
+
+def error_response(request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
+    """An error of the whole request stands with each topic."""
+    return CreatePartitionsResponse(
+        results=[_result(topic.name, KafkaError(code)) for topic in request.topics]
+    )

@@ -96,3 +96,8 @@ def _settings(topic: CreatableTopic, call: Call) -> list[CreatableTopicConfigs]:
 
 def _refusal(name: str, error: KafkaError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+
+
+def error_response(request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
+    """An error of the whole request stands with each topic."""
+    return CreateTopicsResponse(topics=[_refusal(topic.name, KafkaError(code)) for topic in request.topics])

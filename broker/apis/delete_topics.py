@@ -27,9 +27,9 @@ def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse | W
     services = call.services
     if not services.config.get("delete.topic.enable"):
         # TOPIC_DELETION_DISABLED came with version 3.
-        code = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= 3 else ErrorCode.INVALID_REQUEST
-        message = "Topic deletion is disabled."
-        return _refuse_all(request, KafkaError(code, message))
+        is_known = call.version >= 3
+        code = ErrorCode.TOPIC_DELETION_DISABLED if is_known else ErrorCode.INVALID_REQUEST
+        return error_response(request, code)
     asked = sort_out(request)
     if not asked.names and not asked.ids:
         return DeleteTopicsResponse(responses=asked.refused)
@@ -39,7 +39,7 @@ def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse | W
 
     def build(outcome: list[DeletableTopicResult] | KafkaError) -> DeleteTopicsResponse:
         if isinstance(outcome, KafkaError):
-            return _refuse_all(request, outcome)
+            return error_response(request, outcome.code)
         return DeleteTopicsResponse(responses=asked.refused + outcome)
 
     return services.controller.answer(command, build, timeout_ms=request.timeout_ms)
@@ -106,7 +106,9 @@ def delete_asked(image: MetadataImage, asked: Asked) -> Decision[list[DeletableT
     return Decision(decision.records, results)
 
 
-def _refuse_all(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:
+def error_response(request: DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse:
+    """An error of the whole request stands, without a text, with each topic."""
+    error = KafkaError(code)
     results = [_result(name, ZERO_UUID, error) for name in request.topic_names]
     results += [_result(topic.name, topic.topic_id, error) for topic in request.topics]
     return DeleteTopicsResponse(responses=results)

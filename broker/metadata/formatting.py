@@ -38,7 +38,7 @@ def bootstrap_records(plan: Format) -> list[VersionedRecord]:
 
 def format_directories(
     file_system: FileSystem,
-    metadata_directory: str,
+    metadata_directory: str | None,
     other_directories: Sequence[str],
     plan: Format,
     *,
@@ -47,11 +47,15 @@ def format_directories(
 ) -> dict[str, bytes]:
     """Format directories that are not; return the id each of them got.
 
-    Returns when everything is on the device.  Raises OSError, UnknownFeature.
+    ``metadata_directory`` is None where that one is formatted already.  Returns when everything is on
+    the device.  Raises OSError, UnknownFeature.
     """
     records = bootstrap_records(plan)
     given = {}
-    for directory in (metadata_directory, *other_directories):
+    directories = list(other_directories)
+    if metadata_directory is not None:
+        directories.insert(0, metadata_directory)
+    for directory in directories:
         directory_id = given[directory] = new_id()
         file_system.make_directory(directory)
         if directory == metadata_directory:

@@ -57,6 +57,14 @@ def test_every_directory_gets_its_identity_and_only_the_first_the_snapshot() -> 
     assert file_system.list_names("b") == ["meta.properties"]
 
 
+def test_a_directory_that_is_added_later() -> None:
+    file_system = MemoryFileSystem()
+    plan = Format("cluster", 7, 33, (ENDPOINT,))
+    given = format_directories(file_system, None, ["b"], plan, new_id=lambda: uuid(1000), now_ms=0)
+    assert given == {"b": uuid(1000)}
+    assert file_system.list_names("b") == ["meta.properties"]
+
+
 def test_voters() -> None:
     notes = parse_snapshot("", formatted(Format("cluster", 7, 33, (ENDPOINT,))).read_file(BOOTSTRAP)).notes
     assert (notes.kraft_version, notes.voters) == (1, (Voter(7, uuid(1000), (ENDPOINT,)),))
