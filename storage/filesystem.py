@@ -261,6 +261,8 @@ class RealFileSystem(FileSystem):
             os.close(descriptor)
 
     def lock(self, path: str) -> RealLock | None:
+        if os.path.exists(path) and _identity(os.stat(path)) in _locked_here:
+            return None  # and to open and close the file would give up the lock there is
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -269,4 +271,10 @@ class RealFileSystem(FileSystem):
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 return None
             raise
-        return RealLock(descriptor)
+        identity = _identity(os.fstat(descriptor))
+        _locked_here.add(identity)
+        return RealLock(descriptor, identity)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

@@ -6,6 +6,7 @@ still rename them back.
 
 import os
 from collections.abc import Callable
+from threading import Lock
 
 from storage import paths
 from storage.filesystem import FileSystem
@@ -17,6 +18,7 @@ class Removals:
     def __init__(self, file_system: FileSystem) -> None:
         self._file_system = file_system
         self._waiting: list[tuple[int, str]] = []
+        self._lock = Lock()  # logs are also opened, and so recovered, in threads
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -27,11 +29,12 @@ class Removals:
             self._file_system.rename(path, path + paths.DELETED)
         except FileNotFoundError:
             return
-        self._waiting.append((due_ms, path + paths.DELETED))
+        self.add(path + paths.DELETED, due_ms)
 
     def add(self, path: str, due_ms: int) -> None:
-        """Remove a folder that has its mark already."""
-        self._waiting.append((due_ms, path))
+        """Remove a file or folder that has its mark already."""
+        with self._lock:
+            self._waiting.append((due_ms, path))
 
     @property
     def next_due_ms(self) -> int | None:
@@ -40,10 +43,11 @@ class Removals:
 
     def begin(self, now_ms: int) -> Callable[[], None] | None:
         """Take what is due; calling the answer removes it, and may take long: do that in a thread."""
-        due = [path for due_ms, path in self._waiting if due_ms <= now_ms]
+        with self._lock:
+            due = [path for due_ms, path in self._waiting if due_ms <= now_ms]
+            self._waiting = [entry for entry in self._waiting if entry[0] > now_ms]
         if not due:
             return None
-        self._waiting = [entry for entry in self._waiting if entry[0] > now_ms]
         return lambda: _remove(self._file_system, due)
 
 

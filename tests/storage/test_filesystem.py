@@ -123,6 +123,19 @@ def test_a_real_lock_keeps_other_processes_out(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def test_a_real_lock_keeps_this_process_out_as_well(tmp_path: Path) -> None:
+    path = str(tmp_path / ".lock")
+    lock = RealFileSystem().lock(path)
+    assert lock is not None
+    assert RealFileSystem().lock(path) is None
+    command = [sys.executable, "-c", LOCKER, path]
+    assert subprocess.run(command, capture_output=True, check=False).returncode != 0, "it is still held"
+    lock.release()
+    again = RealFileSystem().lock(path)
+    assert again is not None
+    again.release()
+
+
 HOLDER = """
 import fcntl, sys
 file = open(sys.argv[1], 'w')
