@@ -197,13 +197,19 @@ class RealFile(File):
 class RealLock(Lock):
     """A POSIX record lock, which is the kind that a JVM takes, so that each keeps the other out."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, identity: tuple[int, int]) -> None:
         self._descriptor = descriptor
+        self._identity = identity
 
     def release(self) -> None:
         if self._descriptor >= 0:
+            _locked_here.discard(self._identity)
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+_locked_here: set[tuple[int, int]] = set()
+"""Device and inode of the locks of this process, between which the operating system sees no conflict."""
 
 
 class RealFileSystem(FileSystem):
