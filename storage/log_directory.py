@@ -63,7 +63,7 @@ class LogDirectory:
         lock: Lock,
         *,
         properties: MetaProperties | None,
-        was_clean: bool,
+        has_mark: bool,
         previous_broker_epoch: int,
         replicas: Iterable[Replica],
     ) -> None:
@@ -72,12 +72,16 @@ class LogDirectory:
         self.services = services
         self.properties = properties
         """None if the directory was never formatted: see ``write_properties``."""
-        self.was_clean = was_clean
+        self._replicas = set(replicas)
+        self.was_clean = has_mark or not self._replicas
+        """Nothing here needs recovery."""
         self.previous_broker_epoch = previous_broker_epoch
         """From the last clean stop; -1 after an unclean one (KIP-966)."""
         self._lock = lock
-        self._replicas = set(replicas)
-        self._unrecovered: set[Replica] = set() if was_clean else set(self._replicas)
+        self._has_mark = has_mark
+        self._is_touched = False
+        """A replica was opened, made or moved."""
+        self._unrecovered: set[Replica] = set() if self.was_clean else set(self._replicas)
         self._logs: dict[Replica, PartitionLog] = {}
         self._metadata_log: PartitionLog | None = None
         self._recovery_points = self._read_checkpoint(paths.RECOVERY_POINTS)
@@ -128,7 +132,7 @@ class LogDirectory:
                     services,
                     lock,
                     properties=properties,
-                    was_clean=broker_epoch is not None or not replicas,
+                    has_mark=broker_epoch is not None,
                     previous_broker_epoch=NO_BROKER_EPOCH if broker_epoch is None else broker_epoch,
                     replicas=replicas,
                 )
@@ -192,6 +196,7 @@ class LogDirectory:
         directory = self._replica_path(topic, partition)
         if (topic, partition) in self._replicas:
             raise ReplicaExists(directory)
+        self._is_touched = True
         try:
             self.services.file_system.make_directory(directory)
             write_topic_id(self.services.file_system, directory, topic_id)
@@ -216,6 +221,7 @@ class LogDirectory:
                 raise InconsistentTopicId(log.directory, log.topic_id, topic_id)
             return log
         self._check_presence(topic, partition)
+        self._is_touched = True
         directory = self._replica_path(topic, partition)
         try:
             stored_id = read_topic_id(self.services.file_system, directory)
@@ -287,6 +293,7 @@ class LogDirectory:
 
     def _move_away(self, topic: str, partition: int, mark: str) -> str:
         self._check_presence(topic, partition)
+        self._is_touched = True
         replica = (topic, partition)
         log = self._logs.pop(replica, None)
         if log is not None:
@@ -374,8 +381,18 @@ class LogDirectory:
             self._lock.release()
 
     def abandon(self) -> None:
-        """Let go of the lock, and leave the files as a crash would."""
-        self._lock.release()
+        """Let go of the lock, and leave the replicas as a crash would.
+
+        If none was opened, made or moved, the mark of the last clean stop is put back: a start that
+        fails, say because a port is in use, should not cost the next one a recovery.
+        """
+        try:
+            if self._has_mark and not self._is_touched:
+                write_clean_shutdown(self.services.file_system, self.path, self.previous_broker_epoch)
+        except OSError as error:
+            self.services.report(f"{self.path} will be recovered by the next start: {error}")
+        finally:
+            self._lock.release()
 
 
 def _list_replicas(services: LogServices, path: str, now_ms: int) -> list[Replica]:

@@ -270,6 +270,35 @@ def test_the_mark_is_gone_while_somebody_holds_the_directory(node: Node) -> None
     assert directory.previous_broker_epoch == -1
 
 
+def test_a_start_that_fails_early_leaves_the_mark(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    directory.close(broker_epoch=5)
+    directory = node.open()
+    directory.open_metadata_log(CONFIG, now_ms=0)
+    directory.abandon()
+    directory = node.open()
+    assert directory.was_clean
+    assert directory.previous_broker_epoch == 5
+    reopened(directory)
+    directory.abandon()
+    directory = node.open()
+    assert not directory.was_clean
+    directory.abandon()
+    assert not node.open().was_clean
+
+
+def test_a_start_that_fails_on_a_broken_disk_leaves_no_mark(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    directory.close()
+    directory = node.open()
+    node.memory.refuse("write", errno.EIO)
+    directory.abandon()
+    assert len(node.reports) == 1
+    assert not node.open().was_clean
+
+
 def test_a_clean_stop_needs_every_replica_to_be_recovered(node: Node) -> None:
     directory = node.open()
     make(directory, partition=0, count=3)
