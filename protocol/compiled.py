@@ -185,7 +185,9 @@ class _ReaderSource(_Source):
             return f"{self.constant('make', field.factory)}()"
         return repr(field.default)
 
-    def value(self, field: Field, kind: WireType, target: str, *, flexible: bool) -> None:
+    def value(
+        self, field: Field, kind: WireType, target: str, *, flexible: bool, is_tagged: bool = False
+    ) -> None:
         nullable = self.version in field.nullable
         if isinstance(kind, Fixed):
             self.fixed(kind.code, target)
@@ -197,7 +199,8 @@ class _ReaderSource(_Source):
             present = self.fresh("present")
             self.fixed("b", present)
             self.flush()
-            with self.block(f"if {present} < 0:"):
+            # In line -1 stands for null, in a tagged field 0; Kafka's generator has it so.
+            with self.block(f"if {present} {'==' if is_tagged else '<'} 0:"):
                 self.line(f"{target} = None")
             with self.block("else:"):
                 inner = self.fresh("o")
@@ -307,7 +310,7 @@ class _ReaderSource(_Source):
                 self.line("refuse(size, p, end)")
             for field in fields:
                 with self.block(f"if tag == {field.tag}:"):
-                    self.value(field, field.type, f"o.{field.name}", flexible=True)
+                    self.value(field, field.type, f"o.{field.name}", flexible=True, is_tagged=True)
                     self.flush()
                     with self.block("if p != behind:"):
                         self.line(f"raise DecodeError('the size of {field.name} is wrong')")
@@ -390,12 +393,16 @@ class _WriterSource(_Source):
             inner = [
                 self.differs_from_default(part, f"{value}.{part.name}") for part in field.type.declared_fields
             ]
+            if field.nullable:
+                inner.insert(0, f"{value} is None")
             return f"({' or '.join(inner)})"
         if field.default is None:
             return f"{value} is not None"
         return f"{value} != {field.default!r}"
 
-    def value(self, field: Field, kind: WireType, value: str, *, flexible: bool) -> None:
+    def value(
+        self, field: Field, kind: WireType, value: str, *, flexible: bool, is_tagged: bool = False
+    ) -> None:
         nullable = self.version in field.nullable
         if isinstance(kind, Fixed):
             self.fixed(kind.code, value)
@@ -412,7 +419,8 @@ class _WriterSource(_Source):
                 self.flush()
                 return
             with self.block(f"if {inner} is None:"):
-                self.line("out += b'\\xff'")
+                null = b"\0" if is_tagged else b"\xff"
+                self.line(f"out += {null!r}")
             with self.block("else:"):
                 self.line("out += b'\\x01'")
                 self.struct_body(kind, inner)
@@ -535,7 +543,7 @@ class _WriterSource(_Source):
         for field in fields:
             with self.block(f"if {self.differs_from_default(field, f'o.{field.name}')}:"):
                 self.line("out = bytearray()")
-                self.value(field, field.type, f"o.{field.name}", flexible=True)
+                self.value(field, field.type, f"o.{field.name}", flexible=True, is_tagged=True)
                 self.flush()
                 self.line(f"tagged.append(({field.tag}, out))")
         self.line("return join_tags(tagged) if tagged else b'\\0'")

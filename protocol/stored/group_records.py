@@ -113,7 +113,7 @@ class ConsumerGroupMemberMetadataValue(Message, api_key=5, versions="0", flexibl
     rebalance_timeout_ms: int = wire(INT32, "0+", default=-1)
     server_assignor: str | None = wire(STRING, "0+", default="", nullable="0+")
     classic_member_metadata: ClassicMemberMetadata | None = wire(
-        ClassicMemberMetadata, "0+", default=None, nullable="0+", tag=0, tagged="0+"
+        ClassicMemberMetadata, "0+", factory=ClassicMemberMetadata, nullable="0+", tag=0, tagged="0+"
     )
 
 
@@ -271,7 +271,7 @@ class StreamsGroupMetadataValue(Message, api_key=17, versions="0", flexible="0+"
     metadata_hash: int = wire(INT64, "0+", default=0)
     validated_topology_epoch: int = wire(INT32, "0+", default=-1, tag=0, tagged="0+")
     last_assignment_configs: list[LastAssignmentConfig] | None = wire(
-        Array(LastAssignmentConfig), "0+", default=None, nullable="0+", tag=1, tagged="0+"
+        Array(LastAssignmentConfig), "0+", factory=list, nullable="0+", tag=1, tagged="0+"
     )
     stored_description_topology_epoch: int = wire(INT32, "0+", default=-1, tag=2, tagged="0+")
     failed_description_topology_epoch: int = wire(INT32, "0+", default=-1, tag=3, tagged="0+")
