@@ -126,8 +126,7 @@ class ControllerService:
             return build(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
 
         def done(outcome: Reply | KafkaError) -> None:
-            if not waiting.is_answered:
-                waiting.answer(build(outcome))
+            waiting.answer_with(lambda: build(outcome))  # in the connection's own task
 
         def expire() -> None:
             submitted.is_withdrawn = not submitted.has_begun
@@ -149,10 +148,18 @@ class ControllerService:
             while self._queue:
                 queue, self._queue = self._queue, []
                 await self._carry_out(queue)
-            snapshot = self.raft.due_snapshot()
-            if snapshot is not None:
-                await self._run_blocking(snapshot.write)
-                self.raft.finish_snapshot(snapshot)
+            await self._make_snapshot()
+
+    async def _make_snapshot(self) -> None:
+        """If one is due.  It only saves time and space, so the broker can do without."""
+        snapshot = self.raft.due_snapshot()
+        if snapshot is None:
+            return
+        try:
+            await self._run_blocking(snapshot.write)
+            self.raft.finish_snapshot(snapshot)
+        except (OSError, DiskFailure) as error:
+            self._log.error(f"no snapshot of the metadata log could be made: {error}")
 
     def _enqueue(self, submitted: _Submitted[Any]) -> None:
         self._queue.append(submitted)

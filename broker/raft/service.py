@@ -42,7 +42,6 @@ class PendingSnapshot:
 
     def __init__(self, raft: "RaftService", snapshot: SnapshotId, unique: str) -> None:
         self.id = snapshot
-        self.bytes_covered = raft.bytes_since_snapshot
         self._image = raft.image
         self._log = raft.log
         self._kraft_version = raft.kraft_version
@@ -199,13 +198,14 @@ class RaftService:
         )
         if not is_due or self.image.offset + 1 <= self._snapshot_end or self.image is not self.latest:
             return None
+        # Counting begins anew at once: one that fails is tried again only when the next one would be due.
+        self.bytes_since_snapshot = 0
+        self._snapshot_due_ms = self.now_ms() + rules.interval_ms
         return PendingSnapshot(self, SnapshotId(self.image.offset + 1, self.image.epoch), self._unique())
 
     def finish_snapshot(self, written: PendingSnapshot) -> None:
-        """Back in the loop: count anew, and drop what is old."""
+        """Back in the loop, once it is written: drop what is old.  Raises OSError or DiskFailure."""
         self._snapshot_end = written.id.end_offset
-        self.bytes_since_snapshot -= written.bytes_covered
-        self._snapshot_due_ms = self.now_ms() + self._rules.interval_ms
         self._drop_old_snapshots()
 
     def _drop_old_snapshots(self) -> None:

@@ -230,6 +230,33 @@ async def test_snapshots_are_made_in_passing() -> None:
     assert len(node.start().topics) == 20
 
 
+async def test_the_broker_goes_on_without_a_snapshot() -> None:
+    node = ControllerNode({"metadata.log.max.record.bytes.between.snapshots": "2000"})
+    node.start()
+    node.file_system.refuse("write", errno.ENOSPC, path_suffix=".part")
+    async with running(node):
+        for number in range(40):
+            await node.controller.perform(creation(node, f"t{number}"))
+            await trio.testing.wait_all_tasks_blocked()
+    assert node.lines.getvalue().count("no snapshot of the metadata log could be made") == 1
+    names = [name for name in node.file_system.list_names(METADATA) if name.endswith("1.checkpoint")]
+    assert names  # the next one
+    node.kill()
+    assert len(node.start().topics) == 40
+
+
+async def test_a_fault_in_building_an_answer_is_the_connection_s_affair(node: ControllerNode) -> None:
+    def fail(outcome: object) -> int:
+        raise ZeroDivisionError("somewhere")
+
+    async with running(node):
+        waiting = node.controller.answer(creation(node, "a"), fail, timeout_ms=1000)
+        assert isinstance(waiting, Waiting)
+        with pytest.raises(ZeroDivisionError):
+            await waiting.wait()
+        await node.controller.perform(creation(node, "b"))
+
+
 def test_finalized_features_include_the_one_that_no_record_holds(node: ControllerNode) -> None:
     assert node.controller.finalized_features == {
         "metadata.version": 33,
