@@ -8,8 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from struct import Struct, error
 
-from crc32c import crc32c
-
+from protocol.records.checksum import crc32c
 from storage import paths
 from storage.errors import CorruptFile, UnsupportedFormat
 from storage.filesystem import File, FileSystem

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from struct import Struct
 
-from crc32c import crc32c
-
 from protocol.limits import RECORDS_SIZE_MAX
+from protocol.records.checksum import crc32c
 from protocol.records.compression import Compression, decompress
 from protocol.records.errors import CorruptRecords, UnsupportedMagic
 from protocol.records.record import Record, read_records

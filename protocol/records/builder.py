@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from struct import Struct
 
-from crc32c import crc32c
-
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,
     CONTROL_BIT,
@@ -21,6 +19,7 @@ from protocol.records.batch import (
     TRANSACTIONAL_BIT,
     TimestampType,
 )
+from protocol.records.checksum import crc32c
 from protocol.records.compression import Compression, compress
 from protocol.records.record import Header
 from protocol.records.varint import append_varint
