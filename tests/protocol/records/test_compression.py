@@ -165,6 +165,7 @@ def test_lz4_frames_are_those_that_kafka_reads(chance: random.Random) -> None:
     frame = compress(Compression.LZ4, data)
     info = lz4.frame.get_frame_info(frame)
     assert (info["block_size"], info["block_linked"], info["content_checksum"]) == (65_536, False, False)
+    assert info["content_size"] == 0, "Kafka's own frames do not hold it"
     assert decompress(Compression.LZ4, frame + b"ignored") == data
     for refused in (
         lz4.frame.compress(data, block_linked=True),
