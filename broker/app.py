@@ -20,7 +20,7 @@ from broker.config.dynamic import DynamicSettings
 from broker.config.listeners import ListenerAddress
 from broker.config.value_types import ConfigError
 from broker.controller.automatic_topics import AutomaticTopics
-from broker.controller.service import ControllerService
+from broker.controller.service import ControllerService, Publish
 from broker.controller.start import Node, start_controller, stop_controller
 from broker.errors import KafkaError
 from broker.groups.service import open_groups
@@ -29,13 +29,14 @@ from broker.logs import Log
 from broker.metadata.endpoints import Advertised
 from broker.metadata.features import METADATA_VERSION_MAX
 from broker.metadata.formatting import Format, format_directories
-from broker.metadata.image import Endpoint
+from broker.metadata.image import Endpoint, MetadataImage, ResourceType
 from broker.metadata.producer_ids import ProducerIds
+from broker.metadata.replay import MetadataChanges
 from broker.network.binding import Binding, BoundListener, ListenError, bind_listeners
 from broker.network.call import Address, Listener
 from broker.network.connection import Dispatch
 from broker.network.dispatch import Dispatcher
-from broker.network.listener import serve_listeners
+from broker.network.listener import Network, serve_listeners
 from broker.network.settings import NetworkSettings
 from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
@@ -181,9 +182,7 @@ async def serve(
                     bound, dispatch_for, settings, log=services.log, run_blocking=services.run_blocking
                 ) as network,
             ):
-                controller.on_publish(
-                    lambda image, changes: network.apply(NetworkSettings.from_config(config))
-                )
+                controller.on_publish(_adjusting(network, services))
                 on_ready(_ready(bound, directories))
                 await stop.wait()
         finally:
@@ -227,6 +226,19 @@ async def _running(controller: ControllerService) -> AsyncIterator[None]:
         nursery.cancel_scope.cancel()
 
 
+def _adjusting(network: Network, services: Services) -> Publish:
+    """How many connections there may be follows the broker's dynamic settings."""
+
+    def publish(_: MetadataImage, changes: MetadataChanges) -> None:
+        if any(kind == ResourceType.BROKER for kind, _ in changes.configs):
+            try:
+                network.apply(NetworkSettings.from_config(services.config))
+            except ConfigError as error:
+                services.log.warn(f"the limits of connections stay as they are: {error}")
+
+    return publish
+
+
 def _bindings(config: BrokerConfig) -> list[Binding]:
     controllers = config.controller_listener_names
     return [
@@ -259,8 +271,7 @@ def _identify(
     node_id: int = config.get("node.id") if config.is_set("node.id") else _stored_node_id(formatted)
     for directory in directories:
         _check_identity(directory, node_id, cluster_id)
-    if not config.is_set("node.id"):
-        services.config = config = BrokerConfig({**config.static, "node.id": str(node_id)})
+    config.identify(node_id)
     services.node_id = node_id
     services.cluster_id = (
         next((stored.cluster_id for stored in formatted if stored.cluster_id), cluster_id)
