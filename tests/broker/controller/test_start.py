@@ -247,6 +247,26 @@ def _directory_id(log: str) -> bytes:
     return notes.voters[0].directory_id
 
 
+class TestWithoutVotersInTheLog:
+    """kraft.version 0: ``controller.quorum.voters`` names this node, and the log nobody."""
+
+    def test_it_starts_again_and_again(self) -> None:
+        node = ControllerNode()
+        node.format = node.format._replace(controller_endpoints=())
+        for epoch in (1, 2):
+            node.start()
+            assert node.raft.epoch == epoch
+            assert node.raft.kraft_version == 0
+            assert "kraft.version" not in node.controller.finalized_features
+            node.stop()
+            assert node.file_system.read_file(f"{METADATA}/quorum-state") == (
+                b'{"clusterId":"","leaderId":1,"leaderEpoch":%d,"votedId":-1,"appliedOffset":0,'
+                b'"currentVoters":[{"voterId":1}],"data_version":0}' % epoch
+            )
+        first, *_ = read_batches(node.file_system.read_file(LOG))
+        assert (first.is_control, first.record_count) == (True, 1)
+
+
 class TestRefusals:
     def test_a_node_that_does_not_vote(self) -> None:
         node = ControllerNode()
