@@ -199,6 +199,10 @@ class MemoryFileSystem(FileSystem):
         """
         self._refusals.append((operation, path_suffix, error_number))
 
+    def refuse_nothing(self) -> None:
+        """Forget what ``refuse`` asked for and nobody has met."""
+        self._refusals.clear()
+
     def kill(self) -> None:
         """The process died: locks are gone, and nothing else."""
         self._locks.clear()

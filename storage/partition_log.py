@@ -327,7 +327,8 @@ class PartitionLog:
         """Forget everything from ``offset`` on; return False if the log ends before it anyway.
 
         The recovery point moves back, too: write the checkpoint (``LogDirectory.begin_checkpoint``)
-        before more is appended, or else a crash might trust what it must not.
+        before more is appended, or else a crash might trust what it must not.  After DiskFailure the
+        log must be opened anew; the same holds for ``truncate_fully_and_start_at``.
         """
         if offset >= self.log_end:
             # A leader that was deposed before its first append may have left an epoch here.
@@ -403,15 +404,16 @@ class PartitionLog:
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         """Seal the active segment and begin one at ``base_offset``, which is not below the log end."""
         active = self._active
-        if not active.size_bytes:
-            if active.base_offset == base_offset:
-                return active
-            # An empty segment far below what comes next: its offsets would not fit the index.
-            self._drop(len(self._segments) - 1, len(self._segments), now_ms)
-        else:
+        if active.size_bytes:
             active.seal()
-            self._unsynced.append(active)
+            if active not in self._unsynced:
+                self._unsynced.append(active)
+        elif active.base_offset == base_offset:
+            return active
         segment = self._add_segment(base_offset, now_ms)
+        if not active.size_bytes:
+            # It was far below what comes next: the offsets would not have fitted its index.
+            self._drop(len(self._segments) - 2, len(self._segments) - 1, now_ms)
         self.producers.end_offset = base_offset
         self._snapshots.write(base_offset, self.producers.entries.values())
         return segment

@@ -151,7 +151,7 @@ class Model:
         else:
             return
         finally:
-            self.world.memory._refusals.clear()
+            self.world.memory.refuse_nothing()
 
     # Restarts
 

@@ -535,6 +535,25 @@ def test_a_full_disk_leaves_the_log_as_it_was(world: World, capacity: int) -> No
     assert values(read_all(log)) == [(0, b"kept"), (1, b"next")]
 
 
+@pytest.mark.parametrize("suffix", [f"{1:020d}.log", f"{0:020d}.timeindex", f"{1:020d}.snapshot.tmp"])
+def test_a_disk_that_fails_while_rolling(world: World, suffix: str) -> None:
+    log = world.create(LogConfig(segment_bytes=100))
+    append(log, batch(b"a"))
+    for _ in range(2):
+        world.memory.refuse("write", errno.ENOSPC, path_suffix=suffix)
+        with pytest.raises(DiskFailure):
+            log.roll(now_ms=0)
+        if log.first_base != bases(log)[-1]:
+            break  # the segment was begun, and only its snapshot is missing
+    world.memory.refuse_nothing()
+    append(log, batch(b"b"))
+    assert bases(log) == [0, 1]
+    assert values(read_all(log)) == [(0, b"a"), (1, b"b")]
+    log.close()
+    assert values(read_all(world.open())) == [(0, b"a"), (1, b"b")]
+    assert world.reports == []
+
+
 def test_what_a_failed_write_left_is_cut_before_the_next(world: World) -> None:
     log = world.create()
     append(log, batch(b"kept"))
