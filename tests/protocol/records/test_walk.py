@@ -34,8 +34,8 @@ def alike(
 
 def plain_walk(section: bytes, record_count: int) -> Walked:
     """What walk_records must give, taken from the reader of whole records."""
-    deltas = [record.timestamp for record in read_records(section, record_count, 0, 0)]
     records = list(read_records(section, record_count, 0, 0))
+    deltas = [record.timestamp for record in records]
     return Walked(
         max(deltas),
         deltas.index(max(deltas)),
@@ -137,10 +137,10 @@ def test_every_byte_changed_in_all_records_of_a_run() -> None:
                     check(bytes(changed), RUN_MIN + 2)
 
 
-@pytest.mark.parametrize("count", [RUN_MIN, 200, 9000])
+@pytest.mark.parametrize("count", [RUN_MIN, 200, 8300])
 @pytest.mark.parametrize("timestamps", [(5, 0, 63), (64, 8191)])
-@pytest.mark.parametrize("key", [None, b"", b"key", bytes(70)])
-@pytest.mark.parametrize("size", [0, 50, 100, 9000])
+@pytest.mark.parametrize("key", [None, b"", bytes(70)], ids=["null", "empty", "long"])
+@pytest.mark.parametrize("size", [0, 100, 9000])
 def test_records_of_one_shape_are_walked_as_columns(
     count: int, timestamps: tuple[int, ...], key: bytes | None, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
