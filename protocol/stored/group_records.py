@@ -149,7 +149,7 @@ class ConsumerGroupCurrentMemberAssignmentTopicPartitions(Struct):
     topic_id: bytes = wire(UUID, "0+", default=ZERO_UUID)
     partitions: list[int] = wire(Array(INT32), "0+", factory=list)
     assignment_epochs: list[int] | None = wire(
-        Array(INT32), "0+", default=None, nullable="0+", tag=0, tagged="0+"
+        Array(INT32), "0+", factory=list, nullable="0+", tag=0, tagged="0+"
     )
 
 
@@ -344,7 +344,7 @@ class StreamsGroupCurrentMemberAssignmentTaskIds(Struct):
     subtopology_id: str = wire(STRING, "0+", default="")
     partitions: list[int] = wire(Array(INT32), "0+", factory=list)
     assignment_epochs: list[int] | None = wire(
-        Array(INT32), "0+", default=None, nullable="0+", tag=0, tagged="0+"
+        Array(INT32), "0+", factory=list, nullable="0+", tag=0, tagged="0+"
     )
 
 
