@@ -7,6 +7,7 @@ from broker.controller.decision import Decision
 from broker.controller.elections import (
     TopicRules,
     broker_changes,
+    concerns,
     partitions_with,
     partitions_without_leader,
 )
@@ -15,7 +16,14 @@ from broker.metadata.features import (
     register_broker_version,
     writes_cordoned_directories,
 )
-from broker.metadata.image import BrokerImage, Endpoint, MetadataImage
+from broker.metadata.image import (
+    DIRECTORIES_WITHOUT_PLACE,
+    BrokerImage,
+    Endpoint,
+    LeaderRecoveryState,
+    MetadataImage,
+    PartitionImage,
+)
 from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import apply
 from protocol.error_codes import ErrorCode
@@ -100,31 +108,32 @@ def restart_broker(
 ) -> Decision[int]:
     """Register and unfence a broker whose last incarnation is known to be dead; the reply is its epoch.
 
-    That is the controller's own broker at its start.  Partitions of which it has the only replica need
-    no election: after a clean stop they are as they were, otherwise a new leader epoch begins, since the
-    same offsets may get other records.  All others change as in ``register_broker``.
+    That is the controller's own broker at its start.  It leads what it has the only replica of, whatever
+    state another controller left that in: there is nobody to wait for, and nobody who has more.  After
+    an unclean stop a new leader epoch begins, since the same offsets may get other records.  All other
+    partitions change as in ``register_broker``.
     """
     _check(image, registration)
     broker_id = registration.broker_id
     known = image.brokers.get(broker_id)
     records: list[VersionedRecord] = []
-    settled: set[tuple[bytes, int]] = set()
     if known is not None:
         is_clean = registration.previous_epoch == known.epoch
+        online = DIRECTORIES_WITHOUT_PLACE.union(registration.directories)
+        shared = []
         for topic in image.topics.values():
             for index, partition in enumerate(topic.partitions):
-                if partition.replicas == (broker_id,) and partition.leader == broker_id:
-                    settled.add((topic.id, index))
-                    if not is_clean:
-                        again = PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=broker_id)
-                        records.append((again, PARTITION_RECORD_VERSION))
-        others = [
-            (topic, index)
-            for topic, index in partitions_with(image, broker_id)
-            if (topic.id, index) not in settled
-        ]
+                if partition.replicas != (broker_id,) or partition.directories[0] not in online:
+                    shared.append((topic, index))
+                    continue
+                again = _lead_alone(topic.id, index, partition, is_clean)
+                if again is not None:
+                    records.append((again, PARTITION_RECORD_VERSION))
         gone = {"leaving": broker_id} if is_clean else {"unclean": broker_id}
-        records += broker_changes(image, others, topic_rules, **gone)
+        concerned = [
+            (topic, index) for topic, index in shared if concerns(topic.partitions[index], broker_id)
+        ]
+        records += broker_changes(image, concerned, topic_rules, **gone)
     fresh = image if known is None else _without(image, broker_id)
     registered = register_broker(fresh, registration, topic_rules)
     records += registered.records
@@ -136,6 +145,25 @@ def restart_broker(
         )
         records.append((none_cordoned, 3))
     return Decision(records, registered.reply)
+
+
+def _lead_alone(
+    topic_id: bytes, index: int, partition: PartitionImage, is_clean: bool
+) -> PartitionChangeRecord | None:
+    """What makes the only replica the leader; None if it is, and need not begin anew."""
+    (only,) = partition.replicas
+    record = PartitionChangeRecord(partition_id=index, topic_id=topic_id)
+    if partition.leader != only or not is_clean:
+        record.leader = only
+    if partition.isr != partition.replicas:
+        record.isr = [only]
+    if partition.eligible_leader_replicas:
+        record.eligible_leader_replicas = []
+    if partition.last_known_elr:
+        record.last_known_elr = []
+    if partition.leader_recovery_state is not LeaderRecoveryState.RECOVERED:
+        record.leader_recovery_state = int(LeaderRecoveryState.RECOVERED)
+    return None if record == PartitionChangeRecord(partition_id=index, topic_id=topic_id) else record
 
 
 def unfence_broker(

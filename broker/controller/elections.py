@@ -249,11 +249,16 @@ def broker_changes(
             yield record, PARTITION_RECORD_VERSION
 
 
+def concerns(partition: PartitionImage, broker_id: int) -> bool:
+    """Whether the broker's coming and going changes the partition: it is in sync, or eligible."""
+    return broker_id in partition.isr or broker_id in partition.eligible_leader_replicas
+
+
 def partitions_with(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int]]:
     """Every partition in which the broker is in sync or eligible."""
     for topic in image.topics.values():
         for index, partition in enumerate(topic.partitions):
-            if broker_id in partition.isr or broker_id in partition.eligible_leader_replicas:
+            if concerns(partition, broker_id):
                 yield topic, index
 
 

@@ -17,7 +17,7 @@ from broker.metadata.features import SUPPORTED_FEATURES
 from broker.metadata.image import Endpoint, LeaderRecoveryState, MetadataImage, PartitionImage
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
-from protocol.stored.metadata_records import PartitionChangeRecord, RegisterBrokerRecord
+from protocol.stored.metadata_records import PartitionChangeRecord, PartitionRecord, RegisterBrokerRecord
 from tests.broker.metadata.records import after, broker, directory, features, image_of, partition, topic, uuid
 
 TOPIC = uuid(1000)
@@ -138,9 +138,9 @@ class TestRegistering:
 
 class TestRestartOfTheControllersOwnBroker:
     def restarted(
-        self, image: MetadataImage, **how: int
+        self, image: MetadataImage, **how: object
     ) -> tuple[MetadataImage, list[PartitionChangeRecord]]:
-        decision = restart_broker(image, registration(**how), rules(image))
+        decision = restart_broker(image, registration(**how), rules(image))  # type: ignore[arg-type]
         made = applied(image, decision)
         assert decision.reply == made.brokers[1].epoch == image.offset + 1
         assert made.brokers[1].is_active
@@ -184,13 +184,38 @@ class TestRestartOfTheControllersOwnBroker:
             replicas=(1,), isr=(1,), leader=1, leader_epoch=6, partition_epoch=8, directories=(directory(1),)
         )
 
-    def test_what_kafka_left_leaderless_and_we_lost(self) -> None:
-        left_by_kafka = partition([1], [], leader=-1, elr=[1], last_known_elr=[1])
-        image = image_of(features(), broker(1, fenced=True), topic("a", TOPIC, left_by_kafka))
-        made, _ = self.restarted(image)
-        alone = made.topics["a"].partitions[0]
-        assert (alone.leader, alone.isr) == (1, (1,))
-        assert alone.leader_recovery_state is LeaderRecoveryState.RECOVERING
+    @pytest.mark.parametrize("previous_epoch", [100, -1])
+    @pytest.mark.parametrize(
+        "left",
+        [
+            partition([1], [], leader=-1, elr=[1], last_known_elr=[1]),
+            partition([1], [], leader=-1, last_known_elr=[1]),
+            partition([1], [], leader=-1),
+            partition([1], leader=-1),
+        ],
+    )
+    def test_its_only_replicas_it_leads_whatever_state_they_were_left_in(
+        self, left: PartitionRecord, previous_epoch: int
+    ) -> None:
+        image = image_of(features(), broker(1, fenced=True), topic("a", TOPIC, left))
+        made, _ = self.restarted(image, previous_epoch=previous_epoch)
+        assert made.topics["a"].partitions[0] == PartitionImage(
+            replicas=(1,), isr=(1,), leader=1, leader_epoch=6, partition_epoch=8, directories=(directory(1),)
+        )
+
+    def test_a_recovery_that_was_not_finished_is(self) -> None:
+        left = partition([1])
+        left.leader_recovery_state = 1
+        image = image_of(features(), broker(1, fenced=True), topic("a", TOPIC, left))
+        made, _ = self.restarted(image, previous_epoch=100)
+        recovered = made.topics["a"].partitions[0]
+        assert recovered.leader_recovery_state is LeaderRecoveryState.RECOVERED
+        assert recovered.leader_epoch == 5
+
+    def test_what_lies_in_a_directory_that_is_gone_is_offline(self) -> None:
+        image = image_of(features(), broker(1), topic("a", TOPIC, partition([1])))
+        made, _ = self.restarted(image, previous_epoch=100, directories=[uuid(4711)])
+        assert made.topics["a"].partitions[0].leader == -1
 
     def test_without_eligible_replicas_an_in_sync_one_leads_again(self) -> None:
         image = image_of(
