@@ -62,12 +62,16 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
         batches = read_batches(request, call.version)
     except MalformedBatch as error:
         return refuse_all(request, error.code, error.message)
-    transactional_ids = producers_in_transactions(batches)
-    if transactional_ids and request.transactional_id is None:
+    transactional_producers = {
+        batch.producer_id
+        for batch in batches.values()
+        if isinstance(batch, RecordBatch) and batch.is_transactional
+    }
+    if transactional_producers and request.transactional_id is None:
         return refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
     partitions = call.services.partitions
-    now_ms = call.services.clock.now_ms()
+    now_ms = call.received_ms
     acks = request.acks
     response = ProduceResponse()
     gathering: Gathering | None = None
@@ -81,7 +85,7 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
             if acks not in ACKNOWLEDGEMENTS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             if batch.is_transactional:
-                check_transaction(batch, transactional_ids)
+                check_transaction(batch, transactional_producers)
             if leader.topic in INTERNAL_TOPICS and call.client_id != ADMIN_CLIENT_ID:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
             if leader.has_pending or belongs_aside(batch, leader.policy):
@@ -155,15 +159,6 @@ def refuse_all(request: ProduceRequest, code: ErrorCode, message: str | None = N
 def error_response(request: ProduceRequest, code: ErrorCode) -> Answer:
     """For dispatch: something unforeseen has happened."""
     return None if request.acks == NO_ACKNOWLEDGEMENT else refuse_all(request, code)
-
-
-def producers_in_transactions(batches: Batches) -> set[int]:
-    """The producer ids, -1 included, of the batches that claim to belong to a transaction."""
-    return {
-        batch.producer_id
-        for batch in batches.values()
-        if isinstance(batch, RecordBatch) and batch.is_transactional
-    }
 
 
 def check_transaction(batch: RecordBatch, producer_ids: set[int]) -> None:

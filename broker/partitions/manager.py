@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 CHECKS_AT_ONCE_MAX = 4
 """Batches checked in threads at the same time; more would only take turns at the interpreter."""
 
+COMPLAINT_INTERVAL_MS = 10_000
+"""A disk that is full refuses every batch: it is reported this often."""
+
 NOT_LEADER = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 DELETED = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -57,6 +60,7 @@ class PartitionManager:
         """Held while a replica is made, opened or deleted, in the loop or in a thread."""
         self._has_missing = trio.Event()
         self._check_slots = trio.CapacityLimiter(CHECKS_AT_ONCE_MAX)
+        self._complained_ms = 0
         self._nursery: trio.Nursery | None = None
         self._fetch_sessions: FetchSessions | None = None
         for directory in self.directories:
@@ -330,7 +334,10 @@ class PartitionManager:
                 return
 
     def storage_failed(self, leader: Leader, failure: DiskFailure) -> None:
-        self._services.log.error(f"{leader.topic}-{leader.partition} was not written to: {failure}")
+        now_ms = self._services.clock.now_ms()
+        if now_ms - self._complained_ms >= COMPLAINT_INTERVAL_MS:
+            self._complained_ms = now_ms
+            self._services.log.error(f"{leader.topic}-{leader.partition} was not written to: {failure}")
 
 
 @asynccontextmanager
