@@ -35,8 +35,9 @@ class NetworkSettings(NamedTuple):
     connections_per_address_overrides: Mapping[str, int] = _NOBODY
     """``max.connections.per.ip.overrides``, by address."""
 
-    backlog: int = 50
-    """``socket.listen.backlog.size``"""
+    backlog: int = 1024
+    """``socket.listen.backlog.size`` if the user has set it.  Kafka's 50 would make most clients of a large
+    burst wait for a second or more before they try again."""
 
     send_buffer_bytes: int | None = None
     """``socket.send.buffer.bytes`` if the user has set it; otherwise the system sizes it as it needs."""
@@ -55,10 +56,15 @@ class NetworkSettings(NamedTuple):
             connections_max=config.get("max.connections"),
             connections_per_address_max=config.get("max.connections.per.ip"),
             connections_per_address_overrides=_read_overrides(config.get("max.connections.per.ip.overrides")),
-            backlog=config.get("socket.listen.backlog.size"),
+            backlog=_backlog(config),
             send_buffer_bytes=_size_if_set(config, "socket.send.buffer.bytes"),
             receive_buffer_bytes=_size_if_set(config, "socket.receive.buffer.bytes"),
         )
+
+
+def _backlog(config: "BrokerConfig") -> int:
+    name = "socket.listen.backlog.size"
+    return int(config.get(name)) if config.is_set(name) else NetworkSettings._field_defaults["backlog"]
 
 
 def _size_if_set(config: "BrokerConfig", name: str) -> int | None:
