@@ -146,7 +146,7 @@ class Dispatcher:
     def _refuse_version(
         self, api: "_ServedApi", frame: memoryview, version: int, correlation_id: int
     ) -> list[Part]:
-        """Close, except that a client which asks for the versions is told them (KIP-511)."""
+        """Close, except that a client which asks for the versions is told how to ask (KIP-511)."""
         if api.key != ApiKey.API_VERSIONS:
             raise CloseConnection(f"{api.name} has no version {version}")
         from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -156,10 +156,7 @@ class Dispatcher:
         read_client_id(frame, flexible=version >= api.flexible_from)
         response = ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION,
-            api_keys=[
-                ApiVersion(api_key=key, min_version=served.announced_from, max_version=served.last)
-                for key, served in self._apis.items()
-            ],
+            api_keys=[ApiVersion(api_key=api.key, min_version=api.announced_from, max_version=api.last)],
         )
         answer = response.encode_parts(0, _ANSWER_START.pack(0, correlation_id))
         _SIZE.pack_into(answer[0], 0, len(answer[0]) - _SIZE.size)
