@@ -136,7 +136,8 @@ def _family(host: str) -> int:
 def _name_of(entry: str) -> str:
     name, colon, _ = entry.partition(":")
     if not colon:
-        raise ConfigError(f"Unable to parse a listener name from {entry}")
+        reason = f"Unable to parse a listener name from {entry}"
+        raise ConfigError(f"{reason} in listeners", wire_message=reason)
     return name.upper()
 
 
