@@ -1,26 +1,27 @@
 """One partition of a coordinator's topic: carries out what its machine decides, and loads it from the log."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import trio
 
 from broker.coordination.decision import Decision, Moment, Reply, StoredRecord
+from broker.coordination.machine import Machine
 from broker.coordination.record_codec import RecordCodec
+from broker.coordination.replay import Replay
 from broker.coordination.tickets import Ticket
 from broker.errors import ErrorCode, KafkaError, error_code_of
 from broker.logs import Log
 from protocol.errors import DecodeError, EncodeError
 from protocol.primitives import Buffer
-from protocol.records.batch import NO_PRODUCER_ID, RecordBatch, read_batches
+from protocol.records.batch import NO_PRODUCER_ID
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
-from protocol.records.control import read_end_transaction_marker
 from storage.errors import StorageError
 
-RECORDS_BEFORE_YIELD: Final = 500
-"""Records applied in a row while loading: then requests have their turn."""
+STEPS_BEFORE_YIELD: Final = 200
+"""Records read or applied in a row while loading: then requests have their turn."""
 
 COORDINATOR_CODES: Final = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -34,35 +35,6 @@ COORDINATOR_CODES: Final = {
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """What a coordinator's client is told when the log refuses: it must look for the coordinator, not the log."""
-
-
-class Machine(Protocol):
-    """The state of one partition, and the rules by which it moves.
-
-    Neither socket, task, clock nor random source inside.  Commands read the state and return a
-    ``Decision``; what is stored changes in ``apply`` and ``end_transaction`` alone, live and on loading.
-    """
-
-    def apply(self, record: StoredRecord, offset: int, producer_id: int) -> None:
-        """Take over a record that is in the log at ``offset``.
-
-        ``producer_id`` is not -1 if it belongs to a transaction, which is still open then.
-        """
-
-    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The transaction of ``producer_id`` has ended in this partition."""
-
-    def loaded(self, now: Moment) -> Decision:
-        """The whole log is applied.  Soft state, such as session deadlines, starts afresh here."""
-
-    def deadline_ms(self) -> int | None:
-        """The steady time at which ``advance`` wants to be called."""
-
-    def advance(self, now: Moment) -> Decision:
-        """Do one thing that is due at or before ``now``; ``deadline_ms`` has passed."""
-
-    def waiting_tickets(self) -> Sequence[Ticket[Any]]:
-        """Those whose outcome the machine holds back: they must hear that it is gone."""
 
 
 M = TypeVar("M", bound=Machine)
@@ -119,6 +91,7 @@ class Shard(Generic[M]):
         now: Callable[[], Moment],
         commit_timeout_ms: int,
         compression: Compression = Compression.NONE,
+        is_compacted: bool = True,
         log: Log,
         reload: Callable[["Shard[M]"], None],
     ) -> None:
@@ -130,6 +103,7 @@ class Shard(Generic[M]):
         self._now = now
         self._commit_timeout_ms = commit_timeout_ms
         self._compression = compression
+        self._is_compacted = is_compacted
         self._logger = log
         self._reload = reload
         self._log: ShardLog | None = None
@@ -216,28 +190,21 @@ class Shard(Generic[M]):
         if log is None or self.machine is not None:
             return
         machine = self._new_machine()
-        position, end = log.log_start, log.log_end
-        applied = 0
-        skipped: dict[int, int] = {}
+        end = log.log_end
+        replay = Replay(machine, self._codec, log.log_start, is_compacted=self._is_compacted)
+        steps = 0
         try:
-            while position < end:
-                before = position
-                data = await log.read(position)
-                if self._log is not log:
-                    return
-                for batch in read_batches(data):
-                    if batch.last_offset < position:
-                        continue
-                    batch.check_crc()
-                    applied += self._apply_batch(machine, batch, skipped)
-                    position = batch.next_offset
-                    if applied >= RECORDS_BEFORE_YIELD:
-                        applied = 0
+            while replay.position < end:
+                before = replay.position
+                piece = await log.read(before)
+                for _ in replay.apply(piece):
+                    steps += 1
+                    if steps % STEPS_BEFORE_YIELD == 0:
                         await trio.lowlevel.checkpoint()
                         if self._log is not log:
                             return
-                if position == before:
-                    raise DecodeError(f"no whole batch at offset {position}, though the log ends at {end}")
+                if replay.position == before:
+                    raise DecodeError(f"no whole batch at offset {before}, though the log ends at {end}")
         except Exception as error:
             if self._log is log:
                 self.refusal = ErrorCode.NOT_COORDINATOR
@@ -246,29 +213,13 @@ class Shard(Generic[M]):
                 else:
                     self._logger.failure(f"{self.name} cannot be loaded", error)
             return
-        for record_type, count in sorted(skipped.items()):
+        if self._log is not log:
+            return
+        for record_type, count in sorted(replay.unknown.items()):
             self._logger.warn(
                 f"{self.name}: left alone {count} records of type {record_type}, which is not served"
             )
         self._activate(machine, log, end)
-
-    def _apply_batch(self, machine: M, batch: RecordBatch, skipped: dict[int, int]) -> int:
-        """Apply one batch of the log; return how many records it has, and count what was skipped, by type."""
-        if batch.is_control:
-            for record in batch.records():
-                marker = read_end_transaction_marker(record)
-                if marker is not None:
-                    machine.end_transaction(batch.producer_id, is_commit=marker.is_commit)
-            return batch.record_count
-        producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
-        for record in batch.records():
-            stored = self._codec.decode(record.key, record.value)
-            if stored is None:
-                record_type = self._codec.record_type(record.key)
-                skipped[record_type] = skipped.get(record_type, 0) + 1
-            else:
-                machine.apply(stored, record.offset, producer_id)
-        return batch.record_count
 
     def _activate(self, machine: M, log: ShardLog, end: int) -> None:
         self.machine = machine

@@ -7,7 +7,6 @@ from typing import Any
 from broker.coordination.decision import Decision, Moment
 from broker.coordination.tickets import Ticket
 from broker.groups.member import Member
-from broker.groups.protocol_choice import choose_protocol
 from broker.groups.requests import (
     NO_MEMBER_ID,
     GroupDescription,
@@ -17,15 +16,13 @@ from broker.groups.requests import (
     Leaving,
     Left,
     MemberDescription,
-    Protocols,
     Synced,
     Syncing,
 )
+from broker.groups.roster import Roster
 from broker.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, PENDING_MEMBERS_MAX, GroupSettings
 from broker.groups.states import ANSWERS, NEXT, GroupState
 from protocol.error_codes import ErrorCode
-from protocol.errors import DecodeError
-from protocol.stored.consumer_protocol import ConsumerProtocolSubscription
 from protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 GROUP_METADATA_VERSION = 3
@@ -45,8 +42,8 @@ class ClassicGroup:
     on the same fields in memory until a record settles them, and is forgotten by a crash, after which
     the members of the last settled generation find out from their heartbeats.
 
-    Invariants: a group with members has a leader among them; no two members share an instance id; in
-    PREPARING_REBALANCE nobody waits for an assignment, in the other states nobody waits to join.
+    Invariants: a group with members has a leader among them; in PREPARING_REBALANCE nobody waits for an
+    assignment, in the other states nobody waits to join.
     """
 
     def __init__(
@@ -62,9 +59,7 @@ class ClassicGroup:
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader: str | None = None
-        self.members: dict[str, Member] = {}
-        self.static_members: dict[str, str] = {}
-        """Member id by instance id."""
+        self.members = Roster()
         self.subscribed_topics: frozenset[str] | None = None
         """None if they are not known: the group is not one of consumers, or its metadata is unreadable."""
         self.pending: dict[str, int] = {}
@@ -73,9 +68,6 @@ class ClassicGroup:
         """Members that have not asked for their assignment of this generation."""
         self.wake_ms: int | None = None
         """No deadline of the group is earlier than this steady time; it may itself be too early."""
-        self._support: dict[str, int] = {}
-        """How many members offer each protocol."""
-        self._waiting_to_join = 0
         self._join_deadline_ms: int | None = None
         self._sync_deadline_ms: int | None = None
         self._initial_left_ms: int | None = None
@@ -107,15 +99,13 @@ class ClassicGroup:
         self.protocol_type = value.protocol_type or None
         self.protocol_name = value.protocol
         self.leader = value.leader
-        before = self.members
-        self.members = {}
-        self.static_members = {}
-        self._support = {}
+        members = []
         for stored in value.members:
-            member = before.get(stored.member_id) or Member.stored(stored, value.protocol)
+            member = self.members.get(stored.member_id) or Member.stored(stored, value.protocol)
             member.assignment = stored.assignment
-            self._insert(member)
-        self.subscribed_topics = self._read_subscriptions()
+            members.append(member)
+        self.members = Roster(members)
+        self._note_subscriptions()
 
     def stored(self, *, assignments: dict[str, bytes] | None = None) -> GroupMetadataValue:
         """The record that settles the present generation; ``assignments`` are new ones by member id."""
@@ -138,14 +128,14 @@ class ClassicGroup:
                         member.assignment if assignments is None else assignments.get(member.member_id, b"")
                     ),
                 )
-                for member in self.members.values()
+                for member in self.members
             ],
         )
 
     def start_afresh(self, now: Moment) -> Decision:
         """After loading: every session begins anew, and a group above the limit has to shrink."""
         decision = Decision()
-        for member in self.members.values():
+        for member in self.members:
             self._restart_session(member, now)
         if len(self.members) > self.settings.group_max_size:
             self._prepare_rebalance(now, decision)
@@ -170,7 +160,7 @@ class ClassicGroup:
                 decision.reply(ticket, Joined(NO_MEMBER_ID, ErrorCode.UNKNOWN_SERVER_ERROR))
             else:
                 self._add(member_id, joining, ticket, now, decision)
-        elif (error := self._check_member(member_id, joining.instance_id)) is not ErrorCode.NONE:
+        elif (error := self.members.check(member_id, joining.instance_id)) is not ErrorCode.NONE:
             decision.reply(ticket, Joined(member_id, error))
         else:
             self._rejoin(self.members[member_id], joining, ticket, now, decision)
@@ -178,7 +168,7 @@ class ClassicGroup:
 
     def _join_new(self, joining: Joining, ticket: Ticket[Joined], now: Moment, decision: Decision) -> None:
         member_id = joining.new_member_id
-        heir_of = None if joining.instance_id is None else self.static_members.get(joining.instance_id)
+        heir_of = None if joining.instance_id is None else self.members.static_ids.get(joining.instance_id)
         if heir_of is not None:
             self._replace(self.members[heir_of], joining, ticket, now, decision)
         elif not joining.must_rejoin_with_id:
@@ -200,8 +190,8 @@ class ClassicGroup:
             self._member_added = True
         self.pending.pop(member_id, None)
         member = Member.joining(member_id, joining)
-        self._insert(member)
-        self._wait_to_join(member, ticket)
+        self.members.add(member)
+        self.members.wait_to_join(member, ticket)
         if self.leader is None:
             self.leader = member_id
         # It cannot send heartbeats before it knows its id, nor can we see that it has gone away.
@@ -224,14 +214,12 @@ class ClassicGroup:
 
     def _update(self, member: Member, joining: Joining, ticket: Ticket[Joined], decision: Decision) -> None:
         """What a known member says now; from here on it waits for the next generation."""
-        self._count_support(member.protocols, -1)
-        member.protocols = joining.protocols
-        self._count_support(member.protocols, 1)
+        self.members.change_protocols(member, joining.protocols)
         member.rebalance_timeout_ms = joining.rebalance_timeout_ms
         member.session_timeout_ms = joining.session_timeout_ms
         # Kafka forgets whoever asked first under this id, and leaves it waiting.
-        self._answer_join(member, Joined(NO_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID), decision)
-        self._wait_to_join(member, ticket)
+        self.members.answer_join(member, Joined(NO_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID), decision)
+        self.members.wait_to_join(member, ticket)
 
     def _replace(
         self, former: Member, joining: Joining, ticket: Ticket[Joined], now: Moment, decision: Decision
@@ -240,9 +228,8 @@ class ClassicGroup:
         former_leader = self.leader
         member = former.heir(joining.new_member_id)
         self._fence(former, member, decision)
-        del self.members[former.member_id]
-        self._count_support(former.protocols, -1)
-        self._insert(member)
+        self.members.remove(former)
+        self.members.add(member)
         if self.leader == former.member_id:
             self.leader = member.member_id
         self._restart_session(member, now)
@@ -250,7 +237,7 @@ class ClassicGroup:
         if self.state is not GroupState.STABLE:
             # In the middle of a rebalance the leader may be assigning to the former id.
             self._rebalance(now, decision)
-        elif choose_protocol(self._protocol_lists()) != self.protocol_name:
+        elif self.members.choose_protocol() != self.protocol_name:
             self._rebalance(now, decision)
         else:
             joined = self._joined(member)
@@ -259,13 +246,13 @@ class ClassicGroup:
                 joined = joined._replace(leader=former_leader or "", members=())
             elif member.member_id == self.leader:
                 joined = joined._replace(skip_assignment=True)
-            self._answer_join(member, joined, decision)
+            self.members.answer_join(member, joined, decision)
             decision.write(GroupMetadataKey(group=self.group_id), self.stored(), GROUP_METADATA_VERSION)
 
     def _fence(self, former: Member, heir: Member, decision: Decision) -> None:
         code = ErrorCode.FENCED_INSTANCE_ID
-        self._answer_join(former, Joined(former.member_id, code), decision)
-        self._answer_sync(former, Synced(code), decision)
+        self.members.answer_join(former, Joined(former.member_id, code), decision)
+        self.members.answer_sync(former, Synced(code), decision)
         if former.member_id in self.pending_sync:
             self.pending_sync.remove(former.member_id)
             self.pending_sync.add(heir.member_id)
@@ -284,7 +271,7 @@ class ClassicGroup:
     def _joined_members(self) -> tuple[JoinedMember, ...]:
         return tuple(
             JoinedMember(member.member_id, member.instance_id, member.metadata(self.protocol_name))
-            for member in self.members.values()
+            for member in self.members
         )
 
     # The rebalance
@@ -306,14 +293,14 @@ class ClassicGroup:
         delay_ms = self.settings.initial_rebalance_delay_ms
         if was_empty and delay_ms > 0:
             # More members are likely to come: let them, rather than rebalance for each.
-            self._initial_left_ms = max(self._rebalance_timeout_ms() - delay_ms, 0)
+            self._initial_left_ms = max(self.members.rebalance_timeout_ms() - delay_ms, 0)
             self._initial_delay_ms = delay_ms
             self._member_added = False
             self._set_join_deadline(now.steady_ms + delay_ms)
         elif was_empty or self._all_are_here():
             self._complete_join(now, decision)
         else:
-            self._set_join_deadline(now.steady_ms + self._rebalance_timeout_ms())
+            self._set_join_deadline(now.steady_ms + self.members.rebalance_timeout_ms())
 
     def _complete_join_if_all_are_here(self, now: Moment, decision: Decision) -> None:
         if (
@@ -324,13 +311,13 @@ class ClassicGroup:
             self._complete_join(now, decision)
 
     def _all_are_here(self) -> bool:
-        return not self.pending and self._waiting_to_join == len(self.members)
+        return not self.pending and self.members.all_have_joined
 
     def _complete_join(self, now: Moment, decision: Decision) -> None:
         """Form the next generation of those who have joined.  Static members stay although they have not."""
         self._join_deadline_ms = None
         self._initial_left_ms = None
-        for member in list(self.members.values()):
+        for member in list(self.members):
             if member.join_ticket is None and member.instance_id is None:
                 self._remove(member.member_id, decision)
         if not self.members:
@@ -339,32 +326,25 @@ class ClassicGroup:
             self.state_since_ms = now.wall_ms
             decision.write(GroupMetadataKey(group=self.group_id), self.stored(), GROUP_METADATA_VERSION)
             return
-        if not self._elect_joined_leader():
+        joined = self.members.first_joined()
+        if joined is None:
             # Only static members, and none of them is back.  They have as long again.
-            self._set_join_deadline(now.steady_ms + self._rebalance_timeout_ms())
+            self._set_join_deadline(now.steady_ms + self.members.rebalance_timeout_ms())
             return
+        if self.leader is None or self.members[self.leader].join_ticket is None:
+            self.leader = joined.member_id
         self.generation += 1
-        self.protocol_name = choose_protocol(self._protocol_lists())
-        self.subscribed_topics = self._read_subscriptions()
+        self.protocol_name = self.members.choose_protocol()
+        self._note_subscriptions()
         self._become(GroupState.COMPLETING_REBALANCE, now.wall_ms)
-        for member in self.members.values():
+        for member in self.members:
             if member.join_ticket is not None:
-                self._answer_join(member, self._joined(member), decision)
+                self.members.answer_join(member, self._joined(member), decision)
             member.is_new = False
             self._restart_session(member, now)
-        self.pending_sync = set(self.members)
-        self._sync_deadline_ms = now.steady_ms + self._rebalance_timeout_ms()
+        self.pending_sync = set(self.members.by_id)
+        self._sync_deadline_ms = now.steady_ms + self.members.rebalance_timeout_ms()
         self._wake_by(self._sync_deadline_ms)
-
-    def _elect_joined_leader(self) -> bool:
-        """See that the leader is one who has joined; whether there is any."""
-        if self.leader is not None and self.members[self.leader].join_ticket is not None:
-            return True
-        for member in self.members.values():
-            if member.join_ticket is not None:
-                self.leader = member.member_id
-                return True
-        return False
 
     # SyncGroup
 
@@ -391,7 +371,7 @@ class ClassicGroup:
             decision.reply(ticket, self._synced(member.assignment))
             return decision
         # As with JoinGroup: Kafka would leave whoever asked first under this id waiting.
-        self._answer_sync(member, Synced(ErrorCode.UNKNOWN_MEMBER_ID), decision)
+        self.members.answer_sync(member, Synced(ErrorCode.UNKNOWN_MEMBER_ID), decision)
         member.sync_ticket = ticket
         if member_id == self.leader:
             self._assign(syncing.assignments, now, decision)
@@ -404,9 +384,9 @@ class ClassicGroup:
             self.stored(assignments=assignments),
             GROUP_METADATA_VERSION,
         )
-        for member in self.members.values():
+        for member in self.members:
             synced = self._synced(assignments.get(member.member_id, b""))
-            if self._answer_sync(member, synced, decision):
+            if self.members.answer_sync(member, synced, decision):
                 self._restart_session(member, now)
         told = [reply.ticket for reply in decision.replies]
         decision.if_refused = lambda code, now: self._assignment_refused(told, code, now)
@@ -422,9 +402,9 @@ class ClassicGroup:
 
     def _withhold_assignments(self, code: ErrorCode, now: Moment, decision: Decision) -> None:
         """Whoever waits for an assignment of this generation gets ``code`` instead."""
-        for member in self.members.values():
+        for member in self.members:
             member.assignment = b""
-            if self._answer_sync(member, Synced(code), decision):
+            if self.members.answer_sync(member, Synced(code), decision):
                 self._restart_session(member, now)
 
     def _synced(self, assignment: bytes) -> Synced:
@@ -455,12 +435,12 @@ class ClassicGroup:
         member_id = who.member_id
         if member_id == NO_MEMBER_ID:
             # An operator removes a static member, and does not know its id.
-            known = None if who.instance_id is None else self.static_members.get(who.instance_id)
+            known = None if who.instance_id is None else self.members.static_ids.get(who.instance_id)
             if known is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             member_id = known
         elif member_id not in self.pending:
-            error = self._check_member(member_id, who.instance_id)
+            error = self.members.check(member_id, who.instance_id)
             if error is not ErrorCode.NONE:
                 return error
         self._remove(member_id, decision)
@@ -501,7 +481,7 @@ class ClassicGroup:
             if deadline_ms is not None and deadline_ms <= steady_ms:
                 due.append((deadline_ms, len(due), act))
 
-        for member in self.members.values():
+        for member in self.members:
             add(member.session_deadline_ms, partial(self._session_expired, member))
         for member_id, deadline_ms in self.pending.items():
             add(deadline_ms, partial(self._pending_expired, member_id))
@@ -511,7 +491,7 @@ class ClassicGroup:
         return [act for _, _, act in due]
 
     def _deadlines(self) -> Iterator[int]:
-        for member in self.members.values():
+        for member in self.members:
             if member.session_deadline_ms is not None:
                 yield member.session_deadline_ms
         yield from self.pending.values()
@@ -581,7 +561,7 @@ class ClassicGroup:
                     member.metadata(self.protocol_name) if is_stable else b"",
                     member.assignment,
                 )
-                for member in self.members.values()
+                for member in self.members
             ),
         )
 
@@ -617,14 +597,12 @@ class ClassicGroup:
             return commit_timestamp_ms
         return None
 
-    def waiting_tickets(self) -> Iterator[Ticket[Any]]:
-        for member in self.members.values():
-            if member.join_ticket is not None:
-                yield member.join_ticket
-            if member.sync_ticket is not None:
-                yield member.sync_ticket
-
     # Small things
+
+    def _note_subscriptions(self) -> None:
+        is_of_consumers = self.protocol_type == CONSUMER_PROTOCOL_TYPE
+        topics = self.members.subscribed_topics(self.protocol_name) if is_of_consumers else None
+        self.subscribed_topics = topics
 
     def _become(self, state: GroupState, wall_ms: int) -> None:
         assert state in NEXT[self.state], f"{self!r} cannot become {state.value}"
@@ -638,7 +616,7 @@ class ClassicGroup:
             member = self.members.get(member_id)
             if member is not None and member.join_ticket is not None:
                 return True
-            return self._waiting_to_join < limit
+            return self.members.joined_count < limit
         return self.state is GroupState.EMPTY or member_id in self.members or len(self.members) < limit
 
     def _supports(self, joining: Joining) -> bool:
@@ -647,91 +625,26 @@ class ClassicGroup:
             return bool(joining.protocol_type and joining.protocols)
         if joining.protocol_type != self.protocol_type:
             return False
-        everybody = len(self.members)
-        return any(self._support.get(name, 0) == everybody for name, _ in joining.protocols)
-
-    def _check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        if instance_id is not None:
-            known = self.static_members.get(instance_id)
-            if known is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            if known != member_id:
-                return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        return self.members.all_support_one_of(joining.protocols)
 
     def _check_generation(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
-        error = self._check_member(member_id, instance_id)
+        error = self.members.check(member_id, instance_id)
         if error is ErrorCode.NONE and generation != self.generation:
             return ErrorCode.ILLEGAL_GENERATION
         return error
-
-    def _insert(self, member: Member) -> None:
-        self.members[member.member_id] = member
-        if member.instance_id is not None:
-            self.static_members[member.instance_id] = member.member_id
-        self._count_support(member.protocols, 1)
 
     def _remove(self, member_id: str, decision: Decision) -> None:
         """Forget a member, or an id that was given out; whoever still waits for it has to begin anew."""
         self.pending.pop(member_id, None)
         self.pending_sync.discard(member_id)
-        member = self.members.pop(member_id, None)
+        member = self.members.get(member_id)
         if member is None:
             return
-        self._count_support(member.protocols, -1)
-        if member.instance_id is not None:
-            del self.static_members[member.instance_id]
+        self.members.answer_join(member, Joined(NO_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID), decision)
+        self.members.answer_sync(member, Synced(ErrorCode.UNKNOWN_MEMBER_ID), decision)  # not so in Kafka
+        self.members.remove(member)
         if self.leader == member_id:
-            self.leader = next(iter(self.members), None)
-        self._answer_join(member, Joined(NO_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID), decision)
-        self._answer_sync(member, Synced(ErrorCode.UNKNOWN_MEMBER_ID), decision)  # Kafka leaves it waiting
-
-    def _wait_to_join(self, member: Member, ticket: Ticket[Joined]) -> None:
-        member.join_ticket = ticket
-        self._waiting_to_join += 1
-
-    def _answer_join(self, member: Member, joined: Joined, decision: Decision) -> None:
-        if member.join_ticket is not None:
-            decision.reply(member.join_ticket, joined)
-            member.join_ticket = None
-            self._waiting_to_join -= 1
-
-    def _answer_sync(self, member: Member, synced: Synced, decision: Decision) -> bool:
-        """Tell a member that waits for its assignment; whether it did wait."""
-        if member.sync_ticket is None:
-            return False
-        decision.reply(member.sync_ticket, synced)
-        member.sync_ticket = None
-        return True
-
-    def _count_support(self, protocols: Protocols, change: int) -> None:
-        support = self._support
-        for name, _ in protocols:
-            count = support.get(name, 0) + change
-            if count:
-                support[name] = count
-            else:
-                del support[name]
-
-    def _protocol_lists(self) -> list[list[str]]:
-        return [member.protocol_names for member in self.members.values()]
-
-    def _read_subscriptions(self) -> frozenset[str] | None:
-        if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
-            return None
-        if self.protocol_name is None:
-            return None if self.members else frozenset()
-        topics: set[str] = set()
-        try:
-            for member in self.members.values():
-                topics.update(read_subscribed_topics(member.metadata(self.protocol_name)))
-        except DecodeError:
-            return None
-        return frozenset(topics)
-
-    def _rebalance_timeout_ms(self) -> int:
-        """How long members may take: as long as the most patient of them allows."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+            self.leader = next(iter(self.members.by_id), None)
 
     def _restart_session(self, member: Member, now: Moment) -> None:
         self._set_session_deadline(member, now.steady_ms + member.session_timeout_ms)
@@ -747,13 +660,6 @@ class ClassicGroup:
     def _wake_by(self, deadline_ms: int) -> None:
         if self.wake_ms is None or deadline_ms < self.wake_ms:
             self.wake_ms = deadline_ms
-
-
-def read_subscribed_topics(metadata: bytes) -> list[str]:
-    """The topics in a consumer's metadata.  Behind the version, every version begins as version 0 does."""
-    if len(metadata) < 2:
-        raise DecodeError("a consumer's metadata has no version")
-    return ConsumerProtocolSubscription.decode_from(metadata, 2, 0)[0].topics
 
 
 def _differ(claimed: str | None, actual: str | None) -> bool:

@@ -158,7 +158,7 @@ class GroupMachine:
         return decision
 
     def waiting_tickets(self) -> Sequence[Ticket[Any]]:
-        return [ticket for group in self.groups.values() for ticket in group.waiting_tickets()]
+        return [ticket for group in self.groups.values() for ticket in group.members.waiting_tickets()]
 
     def _watch(self, group: ClassicGroup) -> None:
         if group.wake_ms is not None:

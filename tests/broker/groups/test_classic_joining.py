@@ -196,7 +196,7 @@ def test_during_a_rebalance_the_first_to_come_are_those_who_stay() -> None:
     waiting = [room.join(third, offers=(("range", b"new"),)), room.join(leader)]
     assert room.join(second).outcome == Joined("", ErrorCode.GROUP_MAX_SIZE_REACHED)
     assert [ticket.outcome.generation for ticket in waiting] == [3, 3]
-    assert set(room.group.members) == {leader, third}
+    assert set(room.group.members.by_id) == {leader, third}
 
 
 def test_who_waits_already_may_ask_again_in_a_full_group() -> None:
@@ -239,7 +239,7 @@ def test_the_delay_is_extended_up_to_the_rebalance_timeout_only() -> None:
 def test_a_group_whose_first_members_leave_within_the_delay_is_empty_again() -> None:
     room = Room(GroupSettings(initial_rebalance_delay_ms=3000))
     first = room.join(version=3)
-    assert room.leave(next(iter(room.group.members))) == [ErrorCode.NONE]
+    assert room.leave(next(iter(room.group.members.by_id))) == [ErrorCode.NONE]
     assert first.outcome.error is ErrorCode.UNKNOWN_MEMBER_ID
     assert room.state() is GroupState.PREPARING_REBALANCE
     room.pass_ms(3000)

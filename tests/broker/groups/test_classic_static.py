@@ -139,11 +139,11 @@ def test_a_rebalance_does_not_remove_static_members_who_are_away(pair: Pair) -> 
 
 def test_a_rebalance_without_anybody_back_goes_on_waiting(pair: Pair) -> None:
     room = pair.room
-    for member in room.group.members.values():
+    for member in room.group.members:
         member.session_timeout_ms = 10 * REBALANCE_MS
         room.heartbeat(member.member_id, 2)
     newcomer = room.join(version=3)
-    room.leave(next(member for member in room.group.members if member.startswith("client")))
+    room.leave(next(member for member in room.group.members.by_id if member.startswith("client")))
     assert newcomer.outcome.error is ErrorCode.UNKNOWN_MEMBER_ID
     room.pass_ms(3 * REBALANCE_MS)
     assert room.state() is GroupState.PREPARING_REBALANCE
@@ -155,7 +155,7 @@ def test_a_rebalance_without_anybody_back_goes_on_waiting(pair: Pair) -> None:
 def test_a_static_member_goes_with_its_session(pair: Pair) -> None:
     pair.room.pass_ms(SESSION_MS)
     assert pair.room.state() is GroupState.EMPTY
-    assert pair.room.group.static_members == {}
+    assert pair.room.group.members.static_ids == {}
 
 
 def test_an_operator_removes_members_by_instance_id(pair: Pair) -> None:
@@ -164,7 +164,7 @@ def test_an_operator_removes_members_by_instance_id(pair: Pair) -> None:
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.UNKNOWN_MEMBER_ID,
     ]
-    assert list(pair.room.group.members) == [pair.b]
+    assert list(pair.room.group.members.by_id) == [pair.b]
 
 
 def test_an_heir_in_a_stable_group_still_has_to_ask_for_its_assignment() -> None:

@@ -41,14 +41,14 @@ async def test_stable_and_empty_groups_are_there(room: Room) -> None:
     assert {(member.client_id, member.client_host) for member in workers.members} == {("app", "/127.0.0.1")}
     group = room.machine.groups["workers"]
     assert group.generation == 2
-    assert group.leader == group.static_members["first"]
+    assert group.leader == group.members.static_ids["first"]
     assert group.subscribed_topics == frozenset({"orders"})
     assert room.machine.groups["former"].state is GroupState.EMPTY
     assert room.machine.groups["former"].generation == 2
 
 
 async def test_its_members_go_on(room: Room) -> None:
-    for member_id in room.machine.groups["workers"].members:
+    for member_id in room.machine.groups["workers"].members.by_id:
         assert room.heartbeat(member_id, 2, group_id="workers") is ErrorCode.NONE
         assert room.sync(member_id, 2, group_id="workers").outcome.assignment.startswith(b"assigned to")
     heir = room.join(group_id="workers", instance_id="first", session_ms=45_000).outcome

@@ -172,7 +172,7 @@ async def test_members_without_a_rebalance_timeout_have_their_session_timeout(ro
     value = room.group.stored()
     value.members[0].rebalance_timeout = -1
     room.group.apply(value)
-    del room.group.members[leader]
+    room.group.members.remove(room.group.members[leader])
     room.group.apply(value)
     assert room.group.members[leader].rebalance_timeout_ms == SESSION_MS
 

@@ -260,14 +260,14 @@ class World:
 
 
 def check_group(group: ClassicGroup) -> None:
-    members = group.members
+    members = group.members.by_id
     assert (group.leader in members) if members else group.leader is None, group
     static = {member.instance_id: member.member_id for member in members.values() if member.instance_id}
-    assert group.static_members == static
+    assert group.members.static_ids == static
     waiting_to_join = [member for member in members.values() if member.join_ticket is not None]
     waiting_to_sync = [member for member in members.values() if member.sync_ticket is not None]
-    assert group._waiting_to_join == len(waiting_to_join)
-    assert not any(ticket.is_settled for ticket in group.waiting_tickets())
+    assert group.members.joined_count == len(waiting_to_join)
+    assert not any(ticket.is_settled for ticket in group.members.waiting_tickets())
     if group.state is GroupState.PREPARING_REBALANCE:
         assert not waiting_to_sync
     else:
@@ -280,7 +280,7 @@ def check_group(group: ClassicGroup) -> None:
     for member in members.values():
         for name in member.protocol_names:
             support[name] += 1
-    assert group._support == support
+    assert group.members._support == support
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
         assert support[group.protocol_name or ""] == len(members)
     earliest_ms = min(group._deadlines(), default=None)

@@ -9,7 +9,6 @@ import trio.testing
 
 from broker.coordination.partitioning import partition_for
 from broker.groups import service
-from broker.metadata.topic_names import GROUP_OFFSETS
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from protocol.messages.describe_groups import DescribeGroupsResponse
@@ -138,7 +137,6 @@ async def test_a_partition_that_cannot_be_opened_is_tried_again_with_the_next_re
     file_system = disk()
     async with group_broker(file_system=file_system) as broker:
         broker.make_offsets_topic()
-        partition = partition_for("g", PARTITION_COUNT)
         file_system.refuse("open", errno.EACCES, path_suffix=".log")
         assert heartbeat(broker, "m") == ErrorCode.NOT_COORDINATOR
         assert "are not served" in broker.lines
