@@ -288,11 +288,11 @@ def _identify(
                 [VoterEndpoint(name, host, port) for name, host, port, _ in controller_endpoints]
             ),
         )
-        metadata_directory, *others = [directory.path for directory in blank]
+        metadata_directory = directories[0]
         format_directories(
             file_system,
-            metadata_directory,
-            others,
+            metadata_directory.path if metadata_directory in blank else None,
+            [directory.path for directory in blank if directory is not metadata_directory],
             plan,
             new_id=services.identifiers.uuid,
             now_ms=services.clock.now_ms(),
