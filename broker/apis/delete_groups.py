@@ -1,6 +1,7 @@
 """DeleteGroups (42): remove groups without members, with their offsets."""
 
 from broker.coordination.tickets import answer_of_all
+from broker.groups import commands
 from broker.network.call import Call
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
@@ -10,7 +11,7 @@ from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRe
 def handle(request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse | Waiting[DeleteGroupsResponse]:
     """A group that is named twice is deleted, and answered, once."""
     group_ids = list(dict.fromkeys(request.groups_names))
-    tickets = [call.services.groups.delete(group_id) for group_id in group_ids]
+    tickets = [commands.delete(call.services.groups, group_id) for group_id in group_ids]
     return answer_of_all(
         tickets,
         lambda: DeleteGroupsResponse(

@@ -2,6 +2,7 @@
 
 from broker.apis.authorized_operations import Operation, bits
 from broker.coordination.tickets import answer_of_all
+from broker.groups import commands
 from broker.groups.requests import GroupDescription
 from broker.network.call import Call
 from broker.network.waiting import Waiting
@@ -28,7 +29,7 @@ ALL_ON_GROUP = bits(
 def handle(
     request: DescribeGroupsRequest, call: Call
 ) -> DescribeGroupsResponse | Waiting[DescribeGroupsResponse]:
-    tickets = [call.services.groups.describe(group_id) for group_id in request.groups]
+    tickets = [commands.describe(call.services.groups, group_id) for group_id in request.groups]
     return answer_of_all(
         tickets,
         lambda: DescribeGroupsResponse(

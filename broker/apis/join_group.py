@@ -1,6 +1,7 @@
 """JoinGroup (11): become, or stay, a member of a classic group."""
 
 from broker.coordination.tickets import answer_of
+from broker.groups import commands
 from broker.groups.client_host import java_address
 from broker.groups.requests import NO_MEMBER_ID, Joined, Joining
 from broker.network.call import Call
@@ -38,7 +39,7 @@ def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse | Waiting
         must_rejoin_with_id=call.version >= 4 and is_new and request.group_instance_id is None,  # KIP-394
         can_skip_assignment=call.version >= 9,  # KIP-814
     )
-    ticket = call.services.groups.join(request.group_id, joining)
+    ticket = commands.join(call.services.groups, request.group_id, joining)
     return answer_of(ticket, lambda joined: answer(joined, call.version), droppable=True)
 
 

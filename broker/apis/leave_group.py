@@ -1,6 +1,7 @@
 """LeaveGroup (13): members leave a classic group, or are removed from it."""
 
 from broker.coordination.tickets import answer_of
+from broker.groups import commands
 from broker.groups.requests import Leaving, Left
 from broker.network.call import Call
 from broker.network.waiting import Waiting
@@ -14,7 +15,7 @@ def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse | Waiti
         leaving = [Leaving(member.member_id, member.group_instance_id) for member in request.members]
     else:
         leaving = [Leaving(request.member_id, None)]
-    ticket = call.services.groups.leave(request.group_id, leaving)
+    ticket = commands.leave(call.services.groups, request.group_id, leaving)
     return answer_of(ticket, lambda left: answer(left, leaving) if speaks_for_many else answer_one(left))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from broker.coordination.tickets import Ticket, answer_of_all
+from broker.groups import commands
 from broker.groups.requests import Listed
 from broker.network.call import Call
 from broker.network.waiting import Waiting
@@ -14,7 +15,7 @@ def handle(request: ListGroupsRequest, call: Call) -> ListGroupsResponse | Waiti
     """States and types are matched whatever their case; names that are neither match nothing."""
     states = {state.lower() for state in request.states_filter}
     kinds = {kind.lower() for kind in request.types_filter}
-    tickets = call.services.groups.list_groups(states, kinds)
+    tickets = commands.list_groups(call.services.groups, states, kinds)
     return answer_of_all(tickets, lambda: answer(tickets))
 
 

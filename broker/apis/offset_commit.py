@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from broker.coordination.tickets import answer_of
+from broker.groups import commands
 from broker.groups.requests import Committing, OffsetToCommit
 from broker.metadata.image import MetadataImage, TopicImage
 from broker.network.call import Call
@@ -64,7 +65,7 @@ def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse | W
         unknown_group=(ErrorCode.GROUP_ID_NOT_FOUND if call.version >= 9 else ErrorCode.ILLEGAL_GENERATION),
         offsets=tuple(offset for _, offsets in accepted for offset in offsets),
     )
-    ticket = call.services.groups.commit(request.group_id, committing)
+    ticket = commands.commit(call.services.groups, request.group_id, committing)
     return answer_of(ticket, lambda codes: answer(refused, accepted, codes))
 
 

@@ -1,6 +1,7 @@
 """OffsetDelete (47): forget a group's offsets of topics that its members do not read."""
 
 from broker.coordination.tickets import answer_of
+from broker.groups import commands
 from broker.groups.requests import OffsetsDeleted
 from broker.network.call import Call
 from broker.network.waiting import Waiting
@@ -29,7 +30,7 @@ def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse | W
                 )
             else:
                 accepted.append((topic.name, index))
-    ticket = call.services.groups.delete_offsets(request.group_id, accepted)
+    ticket = commands.delete_offsets(call.services.groups, request.group_id, accepted)
     return answer_of(ticket, lambda deleted: answer(refused, accepted, deleted))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker.coordination.tickets import Ticket, answer_of_all
+from broker.groups import commands
 from broker.groups.requests import Fetched, FetchedOffset, FetchedTopic, TopicOffsets
 from broker.metadata.image import MetadataImage
 from broker.network.call import Call
@@ -71,7 +72,7 @@ def ask(call: Call, group: OffsetFetchRequestGroup, require_stable: bool) -> Ask
                 topics.append(TopicOffsets(found.name, found.id, partitions))
             else:
                 unknown.append(refuse_topic("", topic.topic_id, partitions, ErrorCode.UNKNOWN_TOPIC_ID))
-    ticket = call.services.groups.fetch(group.group_id, topics, require_stable=require_stable)
+    ticket = commands.fetch(call.services.groups, group.group_id, topics, require_stable=require_stable)
     return Asked(group.group_id, topics, tuple(unknown), ticket)
 
 

@@ -1,6 +1,7 @@
 """SyncGroup (14): hand out the leader's assignment, and take one's own."""
 
 from broker.coordination.tickets import answer_of
+from broker.groups import commands
 from broker.groups.requests import Synced, Syncing
 from broker.network.call import Call
 from broker.network.waiting import Waiting
@@ -21,7 +22,7 @@ def handle(request: SyncGroupRequest, call: Call) -> SyncGroupResponse | Waiting
         protocol_name=request.protocol_name,
         assignments={assigned.member_id: assigned.assignment for assigned in request.assignments},
     )
-    return answer_of(call.services.groups.sync(request.group_id, syncing), answer, droppable=True)
+    return answer_of(commands.sync(call.services.groups, request.group_id, syncing), answer, droppable=True)
 
 
 def answer(synced: Synced) -> SyncGroupResponse:

@@ -1,40 +1,32 @@
-"""The group coordinator of this broker: which shards it holds, and how requests and time reach them."""
+"""The group coordinator of this broker: which shards it holds, and how requests and time reach them.
+
+Imported before the port is open, and therefore light: what decides about groups is loaded with the
+first of them.
+"""
+
+from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from broker.coordination.decision import Decision, Moment
 from broker.coordination.partitioning import partition_for
-from broker.coordination.tickets import Ticket
 from broker.coordination.timers import Timers
 from broker.errors import ErrorCode, KafkaError
-from broker.groups.requests import (
-    NO_MEMBER_ID,
-    Committing,
-    Fetched,
-    GroupDescription,
-    Joined,
-    Joining,
-    Leaving,
-    Left,
-    Listed,
-    OffsetsDeleted,
-    Synced,
-    Syncing,
-    TopicOffsets,
-)
-from broker.groups.settings import GroupSettings
 from broker.metadata.topic_names import GROUP_OFFSETS
-from protocol.limits import STRING_SIZE_MAX
+from storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from broker.coordination.decision import Decision, Moment
     from broker.coordination.leader_log import LeaderLog
     from broker.coordination.shard import Shard
+    from broker.coordination.tickets import Ticket
     from broker.groups.machine import GroupMachine
+    from broker.groups.settings import GroupSettings
     from broker.metadata.image import MetadataImage, TopicImage
     from broker.metadata.replay import MetadataChanges
     from broker.services import Services
@@ -52,12 +44,11 @@ DUE_BEFORE_YIELD: Final = 20
 class GroupService:
     """Follows the metadata image: one shard for each partition of ``__consumer_offsets`` that is led here.
 
-    Requests return a ticket, settled at once unless somebody or something has to be waited for.  A
-    group of a partition that is led elsewhere is refused with NOT_COORDINATOR.
+    ``commands`` is how requests come here.  A group whose partition is led elsewhere is refused with
+    NOT_COORDINATOR.
     """
 
-    def __init__(self, services: "Services") -> None:
-        self.settings = GroupSettings.from_config(services.config)
+    def __init__(self, services: Services) -> None:
         self._services = services
         self._shards: dict[int, Shard[GroupMachine]] = {}
         self._logs: dict[int, LeaderLog] = {}
@@ -75,6 +66,13 @@ class GroupService:
         self._sleep: trio.CancelScope | None = None
         self._nursery: trio.Nursery | None = None
         self._loads = trio.CapacityLimiter(LOADS_AT_ONCE)
+
+    @cached_property
+    def settings(self) -> GroupSettings:
+        """What groups go by; read once, as Kafka does."""
+        from broker.groups.settings import GroupSettings
+
+        return GroupSettings.from_config(self._services.config)
 
     # Lifetime
 
@@ -94,7 +92,7 @@ class GroupService:
             finally:
                 self._nursery = None
 
-    def published(self, image: "MetadataImage", changes: "MetadataChanges") -> None:
+    def published(self, image: MetadataImage, changes: MetadataChanges) -> None:
         """Called with every image, after the partitions have followed it."""
         topic = image.topics.get(GROUP_OFFSETS)
         if self._topic_id is not None and (topic is None or topic.id != self._topic_id):
@@ -107,7 +105,7 @@ class GroupService:
                 self._deleted_meanwhile.setdefault(partition, set()).update(deleted)
                 self._drop_offsets_of_deleted_topics(partition)
 
-    def _follow(self, topic: "TopicImage", *, is_new: bool = False) -> None:
+    def _follow(self, topic: TopicImage, *, is_new: bool = False) -> None:
         self._topic_id = topic.id
         if self._partition_count is None:
             # Never read again: a group must not move because somebody adds partitions to the topic.
@@ -135,6 +133,7 @@ class GroupService:
             await trio.lowlevel.checkpoint()
 
     def _begin(self, partition: int) -> None:
+        from broker.coordination.decision import Moment
         from broker.coordination.leader_log import LeaderLog
         from broker.coordination.shard import Shard
         from broker.groups.machine import CODEC, GroupMachine
@@ -144,17 +143,18 @@ class GroupService:
         self._on_request.discard(partition)
         try:
             leader = self._services.partitions.leader(GROUP_OFFSETS, partition)
-        except KafkaError as error:
+        except (KafkaError, StorageError) as error:
             self._services.log.error(f"the groups of {GROUP_OFFSETS}-{partition} are not served: {error}")
             self._on_request.add(partition)
             return
         config = self._services.config
+        clock = self._services.clock
         log = LeaderLog(leader, self._services)
         shard = Shard(
             f"{GROUP_OFFSETS}-{partition}",
             CODEC,
             lambda: GroupMachine(self.settings),
-            now=self._now,
+            now=lambda: Moment(self._steady_ms(), clock.now_ms()),
             commit_timeout_ms=config.get("offsets.commit.timeout.ms"),
             compression=Compression(config.get("offsets.topic.compression.codec")),
             log=self._services.log,
@@ -193,7 +193,7 @@ class GroupService:
         else:
             self._nursery.start_soon(self._load, partition, shard, RELOAD_DELAY_SECONDS)
 
-    async def _load(self, partition: int, shard: "Shard[GroupMachine]", delay_seconds: float = 0.0) -> None:
+    async def _load(self, partition: int, shard: Shard[GroupMachine], delay_seconds: float = 0.0) -> None:
         await trio.sleep(delay_seconds)
         async with self._loads:
             await shard.load()
@@ -207,17 +207,18 @@ class GroupService:
             return  # when it is loaded
         topics = self._deleted_meanwhile.pop(partition, None)
         if topics:
+            from broker.coordination.tickets import Ticket
+
             ticket: Ticket[None] = Ticket(lambda code: None)
-            self._run(partition, ticket, lambda machine, _: machine.topics_deleted(topics, ticket))
+            self.ask_partition(partition, ticket, lambda machine, _: machine.topics_deleted(topics, ticket))
 
     # Time
 
-    def _now(self) -> Moment:
-        clock = self._services.clock
-        # A deadline of so many milliseconds is never a hair in the future when the loop wakes for it.
-        return Moment(math.floor(clock.current_time() * 1000 + 0.001), clock.now_ms())
+    def _steady_ms(self) -> int:
+        """Trio's time.  What is due at a millisecond is due, not a hair early, when the loop wakes for it."""
+        return math.floor(self._services.clock.current_time() * 1000 + 0.001)
 
-    def _watch(self, partition: int, shard: "Shard[GroupMachine]") -> None:
+    def _watch(self, partition: int, shard: Shard[GroupMachine]) -> None:
         deadline_ms = shard.deadline_ms()
         if deadline_ms is None:
             return
@@ -234,7 +235,7 @@ class GroupService:
                 await trio.sleep_forever()
             self._sleep = None
             advanced = 0
-            while (partition := self._timers.take_due(self._now().steady_ms)) is not None:
+            while (partition := self._timers.take_due(self._steady_ms())) is not None:
                 shard = self._shards.get(partition)
                 if shard is None:
                     continue
@@ -257,128 +258,25 @@ class GroupService:
                 count = len(topic.partitions)
         return partition_for(group_id, count)
 
-    def join(self, group_id: str, joining: Joining) -> Ticket[Joined]:
-        """JoinGroup."""
-        ticket = Ticket(lambda code: Joined(NO_MEMBER_ID, code))
-        settings = self.settings
-        timeout_ms = joining.session_timeout_ms
-        if not group_id:
-            ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_GROUP_ID))
-        elif not _can_be_stored(
-            group_id,
-            joining.instance_id or "",
-            joining.client_id,
-            joining.new_member_id,
-            joining.protocol_type,
-            *(name for name, _ in joining.protocols),
-        ):
-            ticket.refuse(ErrorCode.INVALID_REQUEST)
-        elif not settings.min_session_timeout_ms <= timeout_ms <= settings.max_session_timeout_ms:
-            ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
-        else:
-            self._ask(group_id, ticket, lambda machine, now: machine.join(group_id, joining, ticket, now))
-        return ticket
+    @property
+    def partitions(self) -> list[int]:
+        """Those that are led here and may hold groups."""
+        return [*self._shards, *self._to_begin]
 
-    def sync(self, group_id: str, syncing: Syncing) -> Ticket[Synced]:
-        """SyncGroup."""
-        ticket = Ticket(Synced)
-        if self._is_named(group_id, ticket):
-            self._ask(group_id, ticket, lambda machine, now: machine.sync(group_id, syncing, ticket, now))
-        return ticket
+    def is_unread(self, partition: int) -> bool:
+        """Whether nobody has looked at this partition's log yet."""
+        return partition in self._to_begin
 
-    def heartbeat(
-        self, group_id: str, member_id: str, instance_id: str | None, generation: int
-    ) -> Ticket[ErrorCode]:
-        """Heartbeat.  While the group is loading, a member is told that all is well: it cannot be helped."""
-        ticket: Ticket[ErrorCode] = Ticket(
-            lambda code: ErrorCode.NONE if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else code
-        )
-        if self._is_named(group_id, ticket):
-            self._ask(
-                group_id,
-                ticket,
-                lambda machine, now: machine.heartbeat(
-                    group_id, member_id, instance_id, generation, ticket, now
-                ),
-            )
-        return ticket
-
-    def leave(self, group_id: str, leaving: list[Leaving]) -> Ticket[Left]:
-        """LeaveGroup."""
-        ticket = Ticket(Left)
-        if self._is_named(group_id, ticket):
-            self._ask(group_id, ticket, lambda machine, now: machine.leave(group_id, leaving, ticket, now))
-        return ticket
-
-    def commit(self, group_id: str, committing: Committing) -> Ticket[Sequence[ErrorCode]]:
-        """OffsetCommit.  The group without a name is allowed: it cannot have members."""
-        ticket: Ticket[Sequence[ErrorCode]] = Ticket(lambda code: [code] * len(committing.offsets))
-        if _can_be_stored(group_id, *(offset.metadata for offset in committing.offsets)):
-            self._ask(
-                group_id, ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now)
-            )
-        else:
-            ticket.refuse(ErrorCode.INVALID_REQUEST)
-        return ticket
-
-    def fetch(
-        self, group_id: str, topics: Sequence[TopicOffsets] | None, *, require_stable: bool
-    ) -> Ticket[Fetched]:
-        """OffsetFetch, one group of it."""
-        ticket = Ticket(_fetch_refused)
-        self._ask(
-            group_id, ticket, lambda machine, _: machine.fetch(group_id, topics, require_stable, ticket)
-        )
-        return ticket
-
-    def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> Ticket[OffsetsDeleted]:
-        """OffsetDelete."""
-        ticket = Ticket(OffsetsDeleted)
-        if self._is_named(group_id, ticket):
-            self._ask(
-                group_id, ticket, lambda machine, _: machine.delete_offsets(group_id, partitions, ticket)
-            )
-        return ticket
-
-    def describe(self, group_id: str) -> Ticket[GroupDescription]:
-        """DescribeGroups, one group of it."""
-        ticket = Ticket(lambda code: GroupDescription(group_id, code, ""))
-        self._ask(group_id, ticket, lambda machine, _: machine.describe(group_id, ticket))
-        return ticket
-
-    def delete(self, group_id: str) -> Ticket[ErrorCode]:
-        """DeleteGroups, one group of it."""
-        ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
-        self._ask(group_id, ticket, lambda machine, _: machine.delete(group_id, ticket))
-        return ticket
-
-    def list_groups(self, states: Collection[str], kinds: Collection[str]) -> list[Ticket[Listed]]:
-        """ListGroups: one ticket for every partition led here.  Filters are in lower case."""
-        tickets = [self._list(partition, states, kinds) for partition in self._shards]
-        if self._to_begin:
-            loading = Ticket(Listed)
-            loading.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-            tickets.append(loading)
-        return tickets
-
-    def _list(self, partition: int, states: Collection[str], kinds: Collection[str]) -> Ticket[Listed]:
-        ticket = Ticket(Listed)
-        self._run(partition, ticket, lambda machine, _: machine.list_groups(states, kinds, ticket))
-        return ticket
-
-    def _is_named(self, group_id: str, ticket: Ticket[Any]) -> bool:
-        if not group_id:
-            ticket.refuse(ErrorCode.INVALID_GROUP_ID)
-        return bool(group_id)
-
-    def _ask(
-        self, group_id: str, ticket: Ticket[Any], command: Callable[["GroupMachine", Moment], Decision]
+    def ask(
+        self, group_id: str, ticket: Ticket[Any], command: Callable[[GroupMachine, Moment], Decision]
     ) -> None:
-        self._run(self.partition_for(group_id), ticket, command)
+        """Let the machine that keeps the group decide; ``ticket`` is settled at once, or later."""
+        self.ask_partition(self.partition_for(group_id), ticket, command)
 
-    def _run(
-        self, partition: int, ticket: Ticket[Any], command: Callable[["GroupMachine", Moment], Decision]
+    def ask_partition(
+        self, partition: int, ticket: Ticket[Any], command: Callable[[GroupMachine, Moment], Decision]
     ) -> None:
+        """The same for a partition."""
         if partition in self._to_begin or partition in self._on_request:
             self._begin(partition)
         shard = self._shards.get(partition)
@@ -392,7 +290,7 @@ class GroupService:
 
 
 @asynccontextmanager
-async def open_groups(services: "Services") -> AsyncIterator[GroupService]:
+async def open_groups(services: Services) -> AsyncIterator[GroupService]:
     """A service that serves inside the block.  The partitions must follow images before it does."""
     service = GroupService(services)
     services.controller.on_publish(service.published)
@@ -402,17 +300,3 @@ async def open_groups(services: "Services") -> AsyncIterator[GroupService]:
             yield service
         finally:
             nursery.cancel_scope.cancel()
-
-
-def _can_be_stored(*texts: str) -> bool:
-    """Whether records and answers can hold these.
-
-    What a client sent in a string of legal length may have grown: bytes that are not UTF-8 are replaced
-    by longer ones, and ids are made of other ids.
-    """
-    return all(len(text) <= STRING_SIZE_MAX // 3 or len(text.encode()) <= STRING_SIZE_MAX for text in texts)
-
-
-def _fetch_refused(code: ErrorCode) -> Fetched:
-    # Consumers before 3.9 retry an OffsetFetch only after these errors.
-    return Fetched(ErrorCode.NOT_COORDINATOR if code is ErrorCode.COORDINATOR_NOT_AVAILABLE else code)

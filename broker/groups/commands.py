@@ -1,0 +1,163 @@
+"""What clients ask of groups: each command finds the group's shard, and returns a ticket.
+
+The ticket is settled at once unless somebody or something has to be waited for.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from broker.coordination.tickets import Ticket
+from broker.groups.requests import (
+    NO_MEMBER_ID,
+    Committing,
+    Fetched,
+    GroupDescription,
+    Joined,
+    Joining,
+    Leaving,
+    Left,
+    Listed,
+    OffsetsDeleted,
+    Synced,
+    Syncing,
+    TopicOffsets,
+)
+from broker.groups.service import GroupService
+from protocol.error_codes import ErrorCode
+from protocol.limits import STRING_SIZE_MAX
+
+
+def join(groups: GroupService, group_id: str, joining: Joining) -> Ticket[Joined]:
+    """JoinGroup."""
+    ticket = Ticket(lambda code: Joined(NO_MEMBER_ID, code))
+    settings = groups.settings
+    timeout_ms = joining.session_timeout_ms
+    if not group_id:
+        ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_GROUP_ID))
+    elif not _can_be_stored(
+        group_id,
+        joining.instance_id or "",
+        joining.client_id,
+        joining.new_member_id,
+        joining.protocol_type,
+        *(name for name, _ in joining.protocols),
+    ):
+        ticket.refuse(ErrorCode.INVALID_REQUEST)
+    elif not settings.min_session_timeout_ms <= timeout_ms <= settings.max_session_timeout_ms:
+        ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
+    else:
+        groups.ask(group_id, ticket, lambda machine, now: machine.join(group_id, joining, ticket, now))
+    return ticket
+
+
+def sync(groups: GroupService, group_id: str, syncing: Syncing) -> Ticket[Synced]:
+    """SyncGroup."""
+    ticket = Ticket(Synced)
+    if _is_named(group_id, ticket):
+        groups.ask(group_id, ticket, lambda machine, now: machine.sync(group_id, syncing, ticket, now))
+    return ticket
+
+
+def heartbeat(
+    groups: GroupService, group_id: str, member_id: str, instance_id: str | None, generation: int
+) -> Ticket[ErrorCode]:
+    """Heartbeat.  While the group is loading, a member is told that all is well: it cannot be helped."""
+    ticket: Ticket[ErrorCode] = Ticket(
+        lambda code: ErrorCode.NONE if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else code
+    )
+    if _is_named(group_id, ticket):
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: machine.heartbeat(group_id, member_id, instance_id, generation, ticket, now),
+        )
+    return ticket
+
+
+def leave(groups: GroupService, group_id: str, leaving: list[Leaving]) -> Ticket[Left]:
+    """LeaveGroup."""
+    ticket = Ticket(Left)
+    if _is_named(group_id, ticket):
+        groups.ask(group_id, ticket, lambda machine, now: machine.leave(group_id, leaving, ticket, now))
+    return ticket
+
+
+def commit(groups: GroupService, group_id: str, committing: Committing) -> Ticket[Sequence[ErrorCode]]:
+    """OffsetCommit.  The group without a name is allowed: it cannot have members."""
+    ticket: Ticket[Sequence[ErrorCode]] = Ticket(lambda code: [code] * len(committing.offsets))
+    if _can_be_stored(group_id, *(offset.metadata for offset in committing.offsets)):
+        groups.ask(group_id, ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now))
+    else:
+        ticket.refuse(ErrorCode.INVALID_REQUEST)
+    return ticket
+
+
+def fetch(
+    groups: GroupService, group_id: str, topics: Sequence[TopicOffsets] | None, *, require_stable: bool
+) -> Ticket[Fetched]:
+    """OffsetFetch, one group of it."""
+    ticket = Ticket(_fetch_refused)
+    groups.ask(group_id, ticket, lambda machine, _: machine.fetch(group_id, topics, require_stable, ticket))
+    return ticket
+
+
+def delete_offsets(
+    groups: GroupService, group_id: str, partitions: Sequence[tuple[str, int]]
+) -> Ticket[OffsetsDeleted]:
+    """OffsetDelete."""
+    ticket = Ticket(OffsetsDeleted)
+    if _is_named(group_id, ticket):
+        groups.ask(group_id, ticket, lambda machine, _: machine.delete_offsets(group_id, partitions, ticket))
+    return ticket
+
+
+def describe(groups: GroupService, group_id: str) -> Ticket[GroupDescription]:
+    """DescribeGroups, one group of it."""
+    ticket = Ticket(lambda code: GroupDescription(group_id, code, ""))
+    groups.ask(group_id, ticket, lambda machine, _: machine.describe(group_id, ticket))
+    return ticket
+
+
+def delete(groups: GroupService, group_id: str) -> Ticket[ErrorCode]:
+    """DeleteGroups, one group of it."""
+    ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
+    groups.ask(group_id, ticket, lambda machine, _: machine.delete(group_id, ticket))
+    return ticket
+
+
+def list_groups(
+    groups: GroupService, states: Collection[str], kinds: Collection[str]
+) -> list[Ticket[Listed]]:
+    """ListGroups: one ticket for every partition led here.  Filters are in lower case."""
+    return [_list(groups, partition, states, kinds) for partition in groups.partitions]
+
+
+def _list(
+    groups: GroupService, partition: int, states: Collection[str], kinds: Collection[str]
+) -> Ticket[Listed]:
+    ticket = Ticket(Listed)
+    if groups.is_unread(partition):
+        ticket.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    else:
+        groups.ask_partition(partition, ticket, lambda machine, _: machine.list_groups(states, kinds, ticket))
+    return ticket
+
+
+def _is_named(group_id: str, ticket: Ticket[Any]) -> bool:
+    if not group_id:
+        ticket.refuse(ErrorCode.INVALID_GROUP_ID)
+    return bool(group_id)
+
+
+def _can_be_stored(*texts: str) -> bool:
+    """Whether records and answers can hold these.
+
+    What a client sent in a string of legal length may have grown: bytes that are not UTF-8 are replaced
+    by longer ones, and ids are made of other ids.
+    """
+    return all(len(text) <= STRING_SIZE_MAX // 3 or len(text.encode()) <= STRING_SIZE_MAX for text in texts)
+
+
+def _fetch_refused(code: ErrorCode) -> Fetched:
+    # Consumers before 3.9 retry an OffsetFetch only after these errors.
+    return Fetched(ErrorCode.NOT_COORDINATOR if code is ErrorCode.COORDINATOR_NOT_AVAILABLE else code)
