@@ -1,10 +1,12 @@
 """What happens to a client's batch before it is written."""
 
 from broker.config.topic_settings import TopicSettings
+from protocol.error_codes import ErrorCode
 from protocol.records.batch import RecordBatch, TimestampType
 from protocol.records.compression import Compression
 from protocol.records.conversion import convert_produced
-from protocol.records.validation import ProducePolicy, check_produced
+from protocol.records.validation import CheckedBatch, ProducePolicy, RefusedBatch, check_produced
+from protocol.records.varint import read_varint
 
 ASIDE_FROM_US = 500
 """A batch whose check is likely to take this long (microseconds) is checked in a thread.  Handing it over
@@ -19,6 +21,9 @@ UNPACKING_US_PER_KIB: dict[int, float] = {
 PACKING_US_PER_KIB = 20.0
 WALKING_US_PER_RECORD = 0.5
 """What these cost, measured with records of 100 and 1000 bytes of text: good for an estimate, no more."""
+
+NO_RECORD_LIMIT = 2**31 - 9
+"""The default of ``max.decompressed.message.bytes``: no record can be larger."""
 
 CODECS: dict[str, Compression | None] = {
     "producer": None,
@@ -65,9 +70,27 @@ def belongs_aside(batch: RecordBatch, policy: ProducePolicy) -> bool:
     return estimate_us >= ASIDE_FROM_US
 
 
-def prepare(batch: RecordBatch, policy: ProducePolicy, now_ms: int) -> RecordBatch:
+def prepare(batch: RecordBatch, policy: ProducePolicy, settings: TopicSettings, now_ms: int) -> RecordBatch:
     """``batch`` as it is to be written, but for its place in the log.  Raises ``RefusedBatch``.
 
-    It is the same one, patched in its buffer, unless the topic wants another compression.
+    It is the same one, patched in its buffer, unless the topic wants another compression.  ``policy`` is
+    what ``policy_for`` makes of ``settings``.
     """
-    return convert_produced(check_produced(batch, policy, now_ms=now_ms), policy, now_ms=now_ms)
+    checked = check_produced(batch, policy, now_ms=now_ms)
+    if settings.max_decompressed_message_bytes < NO_RECORD_LIMIT and batch.codec_number:
+        check_record_sizes(checked, settings.max_decompressed_message_bytes)
+    return convert_produced(checked, policy, now_ms=now_ms)
+
+
+def check_record_sizes(checked: CheckedBatch, size_max: int) -> None:
+    """Refuse records that were compressed and take more than ``size_max`` bytes without that."""
+    section = bytes(checked.section)
+    position = 0
+    while position < len(section):
+        size, position = read_varint(section, position)
+        if size > size_max:
+            raise RefusedBatch(
+                ErrorCode.INVALID_RECORD,
+                f"a record of {size} bytes is larger than max.decompressed.message.bytes, {size_max}",
+            )
+        position += size

@@ -55,7 +55,8 @@ class PendingAppend:
     def check(self) -> None:
         """Check the batch and keep what comes of it.  Safe in a thread."""
         try:
-            self.batch = prepare(self.batch, self.leader.policy, self.now_ms)
+            leader = self.leader
+            self.batch = prepare(self.batch, leader.policy, leader.settings, self.now_ms)
         except Exception as error:
             self.error = error
         self.is_checked = True
@@ -141,7 +142,7 @@ class Leader:
 
     def append(self, batch: RecordBatch, now_ms: int) -> Appended:
         """Check and write a client's batch at once."""
-        appended = self._write(prepare(batch, self.policy, now_ms), now_ms)
+        appended = self._write(prepare(batch, self.policy, self.settings, now_ms), now_ms)
         self._commit()
         return appended
 

@@ -268,6 +268,29 @@ async def test_timestamps_too_far_ahead_are_refused_by_record() -> None:
         assert [error.batch_index for error in reply.record_errors] == [1]
 
 
+# Size
+
+
+@pytest.mark.parametrize(
+    ("sizes", "compression", "code"),
+    [
+        ([492], Compression.GZIP, 0),
+        ([493], Compression.GZIP, ErrorCode.INVALID_RECORD),
+        ([10, 493], Compression.ZSTD, ErrorCode.INVALID_RECORD),
+        ([300, 300, 300, 300], Compression.LZ4, 0),
+        ([1000], Compression.NONE, 0),
+    ],
+)
+async def test_records_that_are_larger_than_they_came(
+    sizes: list[int], compression: Compression, code: int
+) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", settings={"max.decompressed.message.bytes": "500"})
+        records = [(START_MS, b"k", bytes(size), ()) for size in sizes]
+        reply = broker.produce("t", build_batch(records, compression=compression))
+        assert (reply.error_code, reply.log_start_offset, reply.record_errors) == (code, 0, [])
+
+
 # Idempotence
 
 
