@@ -283,6 +283,13 @@ def test_a_batch_above_the_topic_s_limit_is_never_written(desk: Desk) -> None:
     assert desk.log.batches == []
 
 
+def test_a_record_that_cannot_be_encoded_is_refused_like_one_that_is_too_large(desk: Desk) -> None:
+    """Names of clients may be longer than a record can hold."""
+    assert desk.put("\ufffd" * 20_000, 1).outcome is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert desk.reloads == 0
+    assert desk.put("a", 1).outcome == "a=1"
+
+
 def test_a_machine_that_has_a_way_out_takes_it(desk: Desk) -> None:
     desk.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
 
