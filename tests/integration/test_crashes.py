@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 
 from compat.clients import LIBRARIES
 from tests.integration.conftest import StartBroker
-from tests.integration.waiting import wait_until
+from compat.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from compat.clients import LIBRARIES
 from tests.integration.group_members import MEMBERS, Ledger
-from tests.integration.waiting import wait_until
+from compat.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from compat.probe import API_VERSIONS_V0, receive_exactly, split_address
 from compat.processes import resident_bytes
 from compat.raw_client import RawClient, frame, metadata_request, produce_request
 from tests.integration.conftest import StartBroker
-from tests.integration.waiting import wait_until
+from compat.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from compat.clients import LIBRARIES, make_samples
 from compat.clients.round_trip import differences
 from tests.integration.conftest import StartBroker
 from tests.integration.group_members import ConfluentMember, Ledger
-from tests.integration.waiting import wait_until
+from compat.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
