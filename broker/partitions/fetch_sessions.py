@@ -212,6 +212,7 @@ class FetchContext:
         if self._open is not None:
             session = self._open(now_ms)
             if session is not None:
+                session.partitions = {reading.wanted.key: reading.wanted for reading in readings}
                 for reading in readings:
                     reading.wanted.told_high_watermark = reading.high_watermark
                     reading.wanted.told_log_start = reading.log_start

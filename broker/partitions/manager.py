@@ -27,7 +27,7 @@ CHECKS_AT_ONCE_MAX = 4
 """Batches checked in threads at the same time; more would only take turns at the interpreter."""
 
 COMPLAINT_INTERVAL_MS = 10_000
-"""A disk that is full refuses every batch: it is reported this often."""
+"""A disk that fails may fail with every request: that is reported once in this time."""
 
 NOT_LEADER = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 DELETED = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -133,20 +133,21 @@ class PartitionManager:
 
     def _open(self, topic: TopicImage, index: int, settings: TopicSettings) -> PartitionLog:
         replica = topic.name, index
+        config = LogConfig.from_settings(settings)
+        now_ms = self._services.clock.now_ms()
         try:
             with self._disk_lock:
-                config = LogConfig.from_settings(settings)
                 directory = self._homes.get(replica)
                 if directory is not None:
                     try:
-                        return directory.open_log(
-                            *replica, topic.id, config, now_ms=self._services.clock.now_ms()
-                        )
+                        log = directory.open_log(*replica, topic.id, config, now_ms=now_ms)
+                        log.config = config  # it may have been open with older settings
+                        return log
                     except InconsistentTopicId as inconsistency:
                         self._set_aside(directory, replica, str(inconsistency))
                 return self._make(replica, _Missing(topic.id, config))
         except StorageError as failure:
-            self._services.log.error(f"partition {index} of {topic.name} cannot be opened: {failure}")
+            self._complain(f"partition {index} of {topic.name} cannot be opened: {failure}")
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from failure
 
     def _make(self, replica: Replica, missing: _Missing) -> PartitionLog:
@@ -195,7 +196,7 @@ class PartitionManager:
                 self._delete((topic.name, index))
         for topic in changes.topics.values():
             self._follow(topic)
-        self._change_settings(image, changes)
+        self._change_settings(changes)
 
     def _follow(self, topic: TopicImage) -> None:
         """Make, lead or drop the replicas of a topic that is new or has changed."""
@@ -219,7 +220,7 @@ class PartitionManager:
             else:
                 leader.lead(partition.leader_epoch)
 
-    def _change_settings(self, image: MetadataImage, changes: MetadataChanges) -> None:
+    def _change_settings(self, changes: MetadataChanges) -> None:
         names = {name for kind, name in changes.configs if kind == ResourceType.TOPIC}
         all_topics = any(kind == ResourceType.BROKER for kind, _ in changes.configs)
         if not names and not all_topics:
@@ -289,20 +290,17 @@ class PartitionManager:
             await self._has_missing.wait()
             self._has_missing = trio.Event()
             while self._missing:
-                await self._services.run_blocking(self._make_next)
+                await self._services.run_blocking(self._make_missing_one, next(iter(self._missing)))
 
-    def _make_next(self) -> None:
+    def _make_missing_one(self, replica: Replica) -> None:
         with self._disk_lock:
-            if not self._missing:
-                return
-            replica, missing = next(iter(self._missing.items()))
+            missing = self._missing.pop(replica, None)
+            if missing is None:
+                return  # somebody has asked for it meanwhile, or deleted it
             try:
                 self._make(replica, missing)
-            except StorageError as failure:
-                del self._missing[replica]  # tried again, and answered for, when somebody asks for it
-                self._services.log.error(
-                    f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}"
-                )
+            except StorageError as failure:  # tried again, and answered for, when somebody asks for it
+                self._complain(f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}")
 
     # What leaders ask for
 
@@ -334,10 +332,13 @@ class PartitionManager:
                 return
 
     def storage_failed(self, leader: Leader, failure: DiskFailure) -> None:
+        self._complain(f"{leader.topic}-{leader.partition} was not written to: {failure}")
+
+    def _complain(self, text: str) -> None:
         now_ms = self._services.clock.now_ms()
         if now_ms - self._complained_ms >= COMPLAINT_INTERVAL_MS:
             self._complained_ms = now_ms
-            self._services.log.error(f"{leader.topic}-{leader.partition} was not written to: {failure}")
+            self._services.log.error(text)
 
 
 @asynccontextmanager
@@ -350,8 +351,8 @@ async def open_partitions(
     them afterwards.
     """
     manager = PartitionManager(services, directories)
-    await manager.load()
     services.controller.on_publish(manager.publish)
+    await manager.load()
     async with trio.open_nursery() as nursery:
         manager._nursery = nursery
         nursery.start_soon(manager._make_missing)

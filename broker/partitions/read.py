@@ -65,10 +65,13 @@ def read_partitions(
 ) -> Round:
     """Read in the order given, until ``max_bytes`` are reached; ``replica_id`` is negative for consumers.
 
+    What does not exist is told behind the rest, as Kafka does.
+
     So that readers make progress, the first batch of the first partition which has any comes whole,
     whatever the limits.
     """
     result = Round()
+    unknown: list[Reading] = []
     left = max_bytes
     nothing_yet = True
     nobody = True
@@ -78,10 +81,13 @@ def read_partitions(
             if replica_id >= 0:
                 check_replica(leader, wanted)
         except KafkaError as error:
-            result.readings.append(unreadable(wanted, error.code, isolation))
+            reading = unreadable(wanted, error.code)
+            if error.code in UNKNOWN:
+                unknown.append(reading)
+                continue
+            result.readings.append(reading)
             result.leaders.append(None)
-            if error.code not in UNKNOWN:
-                result.must_answer = True
+            result.must_answer = True
             continue
         nobody = False
         reading = read_partition(
@@ -96,6 +102,8 @@ def read_partitions(
             result.size_bytes += size
         elif reading.error_code or reading.diverging is not None:
             result.must_answer = True
+    result.readings += unknown
+    result.leaders += [None] * len(unknown)
     if nobody:
         result.must_answer = True
     return result
@@ -109,7 +117,7 @@ def check_replica(leader: Leader, wanted: WantedPartition) -> None:
     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-def unreadable(wanted: WantedPartition, code: ErrorCode, isolation: IsolationLevel) -> Reading:
+def unreadable(wanted: WantedPartition, code: ErrorCode) -> Reading:
     """What is said of a partition that nobody leads here."""
     reading = Reading(wanted, code)
     if code in UNKNOWN:
@@ -145,13 +153,14 @@ def read_partition(
             upper=last_stable if isolation else high_watermark,
             at_least_one=at_least_one,
         )
+        if records is not None:
+            reading.records = records
+            reading.records_size_bytes = records.size_bytes
+        if isolation:
+            aborted = [] if records is None else log.aborted_transactions(records)
+            reading.aborted = [(each.producer_id, each.first_offset) for each in aborted]
     except (KafkaError, StorageError) as error:
         return Reading(wanted, error_code_of(error))
-    if records is not None:
-        reading.records = records
-        reading.records_size_bytes = records.size_bytes
-    if isolation:
-        reading.aborted = []
     return reading
 
 
