@@ -5,7 +5,7 @@ import os
 from storage import paths
 from storage.checkpoints import read_epochs
 from storage.config import LogConfig
-from storage.errors import CorruptFile, CorruptLog, UnsupportedFormat
+from storage.errors import CorruptFile, UnsupportedFormat
 from storage.leader_epochs import LeaderEpochs
 from storage.log_services import LogServices
 from storage.partition_log import PartitionLog
@@ -13,7 +13,7 @@ from storage.producer_replay import load_producers
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
 from storage.segment import Segment
-from storage.segments import create_segment, first_untrusted, list_segments
+from storage.segments import create_segment, find_index_damage, first_untrusted, list_segments
 from storage.swaps import finish_swaps
 
 
@@ -118,12 +118,12 @@ def _find_segments(
 ) -> tuple[list[Segment], int]:
     """The segments, and the offset at which the last one ends.
 
-    Raises CorruptLog if an index is missing or the last segment ends inside a batch.
+    Raises CorruptFile if an index is missing or wrong, or the last segment ends inside a batch.
     """
     segments = list_segments(services, directory, names, config, now_ms)
     for segment in segments:
-        if not segment.has_index_in(names):
-            raise CorruptLog(segment.file.path, 0, "its index is missing")
+        if (damage := find_index_damage(services, segment, names)) is not None:
+            raise damage
     return segments, segments[-1].read_next_offset() if segments else log_start
 
 

@@ -7,6 +7,7 @@ from storage.sparse_index import SparseIndex
 
 _ENTRY = Struct(">ii")
 _KEY = Struct(">i")
+_POSITION = Struct(">4xi")
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
@@ -40,6 +41,11 @@ class OffsetIndex(SparseIndex):
         """
         found = self._floor(min(offset - self.base_offset, RELATIVE_OFFSET_MAX))
         return found[1] if found is not None else 0
+
+    def lookup_position(self, position: int) -> int | None:
+        """The last offset of the first indexed batch that starts at byte ``position`` or later."""
+        number = self._count_below(position, _POSITION.unpack_from)
+        return self.base_offset + self._read(number)[0] if number < self.count else None
 
     def truncate_to(self, offset: int) -> None:
         """Drop entries at or above ``offset``."""

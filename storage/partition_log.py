@@ -22,6 +22,7 @@ from storage.producer_state import ProducerState
 from storage.segment import FoundRecord, Segment
 from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
+from storage.transaction_index import AbortedTransaction
 
 
 class Appended(NamedTuple):
@@ -196,7 +197,9 @@ class PartitionLog:
             self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
         if batch.producer_id >= 0:
             if marker is not None:
-                self.producers.apply_marker(batch, marker)
+                ended = self.producers.apply_marker(batch, marker)
+                if ended is not None and not ended.is_commit:
+                    segment.note_aborted(ended, self.producers.last_stable_after(ended))
             elif not batch.is_control:
                 self.producers.apply(batch)
 
@@ -252,6 +255,28 @@ class PartitionLog:
         except OSError as error:
             raise DiskFailure(self.directory, "read", error) from error
         return FileRange(file, position, size, offset)
+
+    def aborted_transactions(self, records: FileRange) -> list[AbortedTransaction]:
+        """The aborted transactions that may have records in ``records``, which ``read`` gave just now.
+
+        Like Kafka's answer it may name some that begin a little behind the range.  Raises CorruptFile.
+        """
+        number = bisect_right(self._bases, records.base_offset) - 1
+        while self._segments[number].file.path != records.file.path:
+            number += 1
+        try:
+            upper = self._segments[number].end_of_range(records.position + records.size_bytes)
+            if upper is None:
+                upper = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end
+            found: list[AbortedTransaction] = []
+            for segment in self._segments[number:]:
+                some, is_complete = segment.transaction_index.collect(records.base_offset, upper)
+                found += some
+                if is_complete:
+                    break
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
+        return found
 
     def find_by_timestamp(self, timestamp: int, *, upper: int | None = None) -> FoundRecord | None:
         """The first record at or after ``timestamp`` (ms), if its offset is below ``upper``.
@@ -563,8 +588,7 @@ class FlushJob:
         self._files: list[File] = [log._snapshots.open(offset) for offset in self._snapshots]
         for segment in self._sealed:
             self._files.append(segment.file.open())
-            self._files.append(segment.offset_index.open_file())
-            self._files.append(segment.time_index.open_file())
+            self._files += segment.open_indexes()
         if log._active not in self._sealed:
             self._files.append(log._active.file.open())
         self._names = log._names_changed

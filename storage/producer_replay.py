@@ -5,7 +5,7 @@ from bisect import bisect_right
 from protocol.records.batch import RecordBatch
 from protocol.records.control import EndTransactionMarker, read_end_transaction_marker
 from storage.producer_snapshot import ProducerSnapshots
-from storage.producer_state import ProducerState
+from storage.producer_state import EndedTransaction, ProducerState
 from storage.segment import Segment
 from storage.stored_batches import read_stored_batches
 
@@ -36,13 +36,17 @@ def load_producers(
     producers.end_offset = log_end
 
 
-def apply_stored_batch(producers: ProducerState, batch: RecordBatch) -> None:
-    """Take note of a batch that was found in the log.  Raises CorruptRecords for a marker that is none."""
+def apply_stored_batch(producers: ProducerState, batch: RecordBatch) -> EndedTransaction | None:
+    """Take note of a batch that was found in the log; return the transaction that it ends.
+
+    Raises CorruptRecords for a marker that is none.
+    """
     if batch.producer_id >= 0:
         if not batch.is_control:
             producers.apply(batch)
         elif (marker := read_marker(batch)) is not None:
-            producers.apply_marker(batch, marker)
+            return producers.apply_marker(batch, marker)
+    return None
 
 
 def read_marker(batch: RecordBatch) -> EndTransactionMarker | None:

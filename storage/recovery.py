@@ -22,7 +22,7 @@ from storage.producer_replay import apply_stored_batch, load_producers
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
 from storage.segment import Segment
-from storage.segments import first_untrusted, list_segments
+from storage.segments import find_index_damage, first_untrusted, list_segments
 from storage.stored_batches import read_stored_batches
 from storage.swaps import finish_swaps
 
@@ -39,7 +39,7 @@ def recover_log(
     """Check every batch from the segment that holds ``recovery_point`` on, and rebuild what depends on it.
 
     At the first damaged batch the log is cut, and later segments are removed; ``report`` says so.
-    What lies in older segments is trusted, as long as they have an index: it was fsynced.
+    What lies in older segments is trusted, as long as they have their indexes: it was fsynced.
 
     The answer is the state of all producers, each with up to five batches, of which the files remember
     one: so a producer that had five requests under way can go on.  None if there is no segment.
@@ -62,7 +62,8 @@ def recover_log(
     snapshots.remove_strays([segment.base_offset for segment in segments])
     first = first_untrusted(segments, recovery_point)
     for number in range(first):
-        if not segments[number].has_index_in(names):
+        if (loss := find_index_damage(services, segments[number], names)) is not None:
+            services.report(f"{loss}; it is rebuilt")
             first = number
             break
     # What is known of later batches may be of some that are gone.
@@ -115,8 +116,10 @@ def recover_segment(
                 raise CorruptRecords(f"offset {batch.base_offset} where {next_offset} or more must be")
             if batch.last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
                 raise CorruptRecords(f"offset {batch.last_offset} is too far from the segment's base")
-            apply_stored_batch(producers, batch)
+            ended = apply_stored_batch(producers, batch)
             segment.note(batch, position)
+            if ended is not None and not ended.is_commit:
+                segment.note_aborted(ended, producers.last_stable_after(ended))
             next_offset = batch.next_offset
             if batch.partition_leader_epoch > epochs.latest:
                 epochs.assign(batch.partition_leader_epoch, batch.base_offset)

@@ -1,4 +1,4 @@
-"""One segment: a ``.log`` file, its two indexes, and what must be known to append to it."""
+"""One segment: a ``.log`` file, its indexes, and what must be known to append to it."""
 
 import os
 from collections.abc import Container
@@ -10,10 +10,13 @@ from storage import paths
 from storage.config import LogConfig
 from storage.descriptors import CachedFile, Descriptors
 from storage.errors import CorruptLog
+from storage.filesystem import File
 from storage.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
+from storage.producer_state import EndedTransaction
 from storage.removals import Removals
 from storage.stored_batches import find_batch, read_headers, read_stored_batches
 from storage.time_index import NO_TIMESTAMP, TimeIndex
+from storage.transaction_index import AbortedTransaction, TransactionIndex
 
 _PLACES_MAX = 32
 
@@ -52,6 +55,7 @@ class Segment:
         "offset_index",
         "size_bytes",
         "time_index",
+        "transaction_index",
     )
 
     def __init__(
@@ -76,6 +80,9 @@ class Segment:
         )
         self.time_index = TimeIndex(
             CachedFile(descriptors, prefix + paths.TIME_INDEX), base_offset, index_bytes
+        )
+        self.transaction_index = TransactionIndex(
+            CachedFile(descriptors, prefix + paths.TRANSACTION_INDEX), base_offset
         )
         self._index_interval_bytes = config.index_interval_bytes
         self._created_ms = now_ms
@@ -105,6 +112,7 @@ class Segment:
         self.file.open(create=True)
         self.offset_index.begin()
         self.time_index.begin()
+        self.transaction_index.begin()
         self._is_loaded = True
 
     def has_index_in(self, names: Container[str]) -> bool:
@@ -156,8 +164,7 @@ class Segment:
         if self._has_overhang:
             self._cut_overhang()
         if self.offset_index.wants_store or self.time_index.wants_store:
-            self.offset_index.store()
-            self.time_index.store()
+            self._store_indexes()
         try:
             self.file.open().pwrite(batch.data, position)
         except OSError:
@@ -188,6 +195,12 @@ class Segment:
             self._first_timestamp = timestamp
         self.size_bytes = position + batch.size_bytes
 
+    def note_aborted(self, ended: EndedTransaction, last_stable: int) -> None:
+        """The marker that was counted in last has aborted a transaction."""
+        self.transaction_index.append(
+            AbortedTransaction(ended.producer_id, ended.first_offset, ended.marker_offset, last_stable)
+        )
+
     def _cut_overhang(self) -> None:
         self.file.open().truncate(self.size_bytes)
         self._has_overhang = False
@@ -198,9 +211,20 @@ class Segment:
         if self._has_overhang:
             self._cut_overhang()
         self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
+        self._store_indexes()
+        self._places.clear()
+
+    def _store_indexes(self) -> None:
         self.offset_index.store()
         self.time_index.store()
-        self._places.clear()
+        self.transaction_index.store()
+
+    def open_indexes(self) -> list[File]:
+        """Their files, for an fsync after ``seal``."""
+        files = [self.offset_index.open_file(), self.time_index.open_file()]
+        if (file := self.transaction_index.find_file()) is not None:
+            files.append(file)
+        return files
 
     # Finding
 
@@ -210,6 +234,10 @@ class Segment:
         if position is not None:
             return position
         return find_batch(self.file.open(), offset, self.offset_index.lookup(offset), self.size_bytes)
+
+    def end_of_range(self, position: int) -> int | None:
+        """An offset that no record before byte ``position`` exceeds; None if the index knows of none."""
+        return self.offset_index.lookup_position(position)
 
     def find_by_timestamp(self, timestamp: int, start: int) -> FoundRecord | None:
         """The first record from offset ``start`` on that is not before ``timestamp``."""
@@ -243,6 +271,7 @@ class Segment:
         position = self.locate(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
         self._places.clear()
         if position is not None:
             self.size_bytes = position
@@ -263,6 +292,7 @@ class Segment:
         """Forget what the indexes say, and the size: recovery counts every batch in again."""
         self.offset_index.reset()
         self.time_index.reset()
+        self.transaction_index.reset()
         self.size_bytes = 0
         self._last_indexed = 0
         self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
@@ -284,3 +314,4 @@ class Segment:
         self.file.close()
         self.offset_index.close()
         self.time_index.close()
+        self.transaction_index.close()

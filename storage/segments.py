@@ -1,11 +1,14 @@
 """The segments of one log: found on disk, or begun."""
 
 import os
+from collections.abc import Collection
 
 from storage import paths
 from storage.config import LogConfig
+from storage.errors import CorruptFile, CorruptLog
 from storage.log_services import LogServices
 from storage.segment import Segment
+from storage.transaction_index import check_transaction_index
 
 
 def list_segments(
@@ -46,6 +49,23 @@ def create_segment(
     )
     segment.create()
     return segment
+
+
+def find_index_damage(services: LogServices, segment: Segment, names: Collection[str]) -> CorruptFile | None:
+    """What is wrong with the indexes of a segment that should be in order; None if nothing is.
+
+    Like Kafka this reads none but the transaction index, which few segments have: the others are only
+    hints where to look, but what that one leaves out would be served as committed.
+    """
+    if not segment.has_index_in(names):
+        return CorruptLog(segment.file.path, 0, "its index is missing")
+    path = segment.transaction_index.path
+    if os.path.basename(path) in names:
+        try:
+            check_transaction_index(services.file_system, path, segment.base_offset)
+        except CorruptFile as damage:
+            return damage
+    return None
 
 
 def first_untrusted(segments: list[Segment], recovery_point: int) -> int:

@@ -1,4 +1,4 @@
-"""What offset index and time index have in common: fixed entries in a file, ascending, binary search.
+"""What the indexes of a segment have in common: fixed entries in a file, ascending, binary search.
 
 Entries of a segment that is being written gather in memory and reach the file when it is flushed,
 rolled or closed.  A crash may lose them: recovery rebuilds the index of every segment that was not
@@ -24,7 +24,7 @@ Unpack = Callable[[Buffer, int], tuple[Any, ...]]
 
 
 class SparseIndex:
-    """``key`` is what an entry begins with, and by what it is found; the rest is the subclass's."""
+    """``key`` reads from an entry what it is found by; the rest is the subclass's."""
 
     __slots__ = (
         "_entry",
@@ -48,7 +48,7 @@ class SparseIndex:
         self._key = key
         self._stored = 0
         self._tail = bytearray()
-        self._last: tuple[int, int] | None = None
+        self._last: tuple[int, ...] | None = None
 
     @property
     def path(self) -> str:
@@ -72,9 +72,9 @@ class SparseIndex:
             self._stored = 0
         self.count = self._stored
 
-    def add(self, key: int, value: int) -> None:
-        self._tail += self._entry.pack(key, value)
-        self._last = key, value
+    def add(self, *entry: int) -> None:
+        self._tail += self._entry.pack(*entry)
+        self._last = entry
         self.count += 1
 
     @property
@@ -107,23 +107,24 @@ class SparseIndex:
         self._tail = bytearray()
         self._last = None
 
-    def _floor(self, key: int) -> tuple[int, int] | None:
+    def _floor(self, key: int) -> tuple[int, ...] | None:
         """The last entry whose key is not above ``key``."""
         number = self._count_below(key + 1)
         return self._read(number - 1) if number else None
 
-    def _read(self, number: int) -> tuple[int, int]:
+    def _read(self, number: int) -> tuple[int, ...]:
         size = self._entry.size
         if number >= self._stored:
-            found: tuple[int, int] = self._entry.unpack_from(self._tail, (number - self._stored) * size)
+            found: tuple[int, ...] = self._entry.unpack_from(self._tail, (number - self._stored) * size)
             return found
         found = self._entry.unpack(self._file.open().pread(size, number * size))
         return found
 
-    def _count_below(self, key: int) -> int:
-        """How many entries have a key below ``key``."""
+    def _count_below(self, key: int, unpack: Unpack | None = None) -> int:
+        """How many entries have a key below ``key``; ``unpack`` reads another ascending field instead."""
         self.load()
-        unpack = self._key.unpack_from
+        if unpack is None:
+            unpack = self._key.unpack_from
         if self._tail and (not self._stored or unpack(self._tail, 0)[0] < key):
             return self._stored + _search(self._tail, self._entry.size, unpack, key)
         low, high = 0, self._stored

@@ -25,7 +25,7 @@ def kafka_files(*suffixes: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(KAFKA.iterdir()) if path.name.endswith(suffixes)}
 
 
-SEGMENT_FILES = (".log", ".index", ".timeindex", ".snapshot")
+SEGMENT_FILES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_log_that_kafka_closed_is_opened_as_it_is(world: World) -> None:
 
 def test_recovery_makes_of_the_records_what_kafka_made_of_them(world: World) -> None:
     for name in world.names():
-        if name.endswith((".index", ".timeindex", ".snapshot")):
+        if name.endswith((".index", ".timeindex", ".txnindex", ".snapshot")):
             world.memory.remove(f"{DIRECTORY}/{name}")
     log = world.open(CONFIG, was_clean=False)
     log.close()

@@ -260,11 +260,12 @@ def state_of(log: PartitionLog) -> dict[str, object]:
         "producers": sorted(log.active_producers()),
         "first undecided": log.producers.first_undecided,
         "segments": log.segments,
+        "aborted": [list(s.transaction_index.entries()) for s in log._segments],
         "offset indexes": [list(index_entries(s.offset_index)) for s in log._segments],
     }
 
 
-def index_entries(index: object) -> Iterator[tuple[int, int]]:
+def index_entries(index: object) -> Iterator[tuple[int, ...]]:
     from storage.sparse_index import SparseIndex
 
     assert isinstance(index, SparseIndex)

@@ -9,6 +9,7 @@ from trio.testing import MockClock
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchPartition,
     FetchRequest,
@@ -26,6 +27,7 @@ from tests.broker.partitions.one_broker import (
     settle,
     some_batch,
 )
+from tests.storage.builders import batch, marker
 
 TEN = len(some_batch(10))
 """Bytes of a batch of ten records."""
@@ -174,6 +176,26 @@ async def test_read_committed_names_no_aborted_transactions_where_there_are_none
         assert only(broker.ask(fetch(part(), isolation_level=1), 12)).aborted_transactions == []
         out_of_range = only(broker.ask(fetch(part(offset=99), isolation_level=1), 12))
         assert out_of_range.aborted_transactions is None
+
+
+async def test_read_committed_names_the_transactions_to_skip_and_ends_at_the_first_undecided() -> None:
+    async with one_broker() as broker:
+        await filled(broker)
+        leader = broker.partitions.leader("t", 2)
+        for producer_id in (7, 8):
+            data = batch(b"x", producer_id=producer_id, producer_epoch=0, is_transactional=True)
+            leader.append_own(data, 0)
+        leader.append_own(marker(commit=False, producer_id=7), 0)
+        answer = only(broker.ask(fetch(part(2), isolation_level=1), 12))
+        assert (answer.last_stable_offset, answer.high_watermark) == (1, 3)
+        assert answer.aborted_transactions == [AbortedTransaction(producer_id=7, first_offset=0)]
+        leader.append_own(marker(commit=True, producer_id=8), 0)
+        answer = only(broker.ask(fetch(part(2, offset=1), isolation_level=1), 12))
+        assert answer.last_stable_offset == 4
+        assert answer.aborted_transactions == [AbortedTransaction(producer_id=7, first_offset=0)]
+        answer = only(broker.ask(fetch(part(2, offset=3), isolation_level=1), 12))
+        assert answer.aborted_transactions == []
+        assert only(broker.ask(fetch(part(2)), 12)).aborted_transactions is None
 
 
 @pytest.mark.parametrize("isolation_level", [-1, 2, 9])
