@@ -42,6 +42,7 @@ class BrokerProcess:
         self.arguments = list(arguments)
         self.ephemeral = ephemeral
         settled = {name: value for name, value in os.environ.items() if not is_setting(name)}
+        settled.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's second start has its bytecode
         self.environment = {**settled, **(environment or {})}
         self.address = ""
         self._process: subprocess.Popen[bytes] | None = None
