@@ -301,7 +301,7 @@ def test_a_follower_displaces_a_young_consumer_and_never_the_reverse() -> None:
     cache = make_cache(slots=1)
     open_session(cache, 0, 1, 2)
     context = cache.context(asking(0), BY_NAME, 1, privileged=True)
-    follower = context.answer([], 1)[1]
+    follower = context.answer([empty(wanted) for wanted in context.partitions], 1)[1]
     assert follower != 0
     assert open_session(cache, 0, 1, 2, 3, now_ms=EVICTION_AGE_MS) == 0
     cache.context(asking(session_id=follower, epoch=1), BY_NAME, EVICTION_AGE_MS)
