@@ -49,17 +49,24 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
     max_bytes = min(request.max_bytes, call.services.config.get("fetch.max.bytes"))
     min_bytes = min(request.min_bytes, max_bytes)
 
-    def read() -> Round:
-        return read_partitions(partitions.leader_at, context.partitions, isolation, max_bytes, replica_id)
+    def read(*, has_waited: bool) -> Round:
+        return read_partitions(
+            partitions.leader_at,
+            context.partitions,
+            isolation,
+            max_bytes,
+            replica_id,
+            has_waited=has_waited,
+        )
 
-    result = read()
+    result = read(has_waited=False)
     if result.must_answer or result.size_bytes >= min_bytes or request.max_wait_ms <= 0:
         return respond(call, context, result, replica_id)
 
     def finish() -> None:
         poll.stop()
         # Read when the answer's turn comes: by then several batches may have arrived.
-        waiting.answer_with(lambda: respond(call, context, read(), replica_id))
+        waiting.answer_with(lambda: respond(call, context, read(has_waited=True), replica_id))
 
     deadline = trio.current_time() + request.max_wait_ms / 1000
     waiting: Waiting[FetchResponse] = Waiting(deadline, finish, droppable=True)

@@ -45,12 +45,15 @@ class WantedPartition:
         "max_bytes",
         "told_high_watermark",
         "told_log_start",
+        "topic_name",
     )
 
     def __init__(self, key: PartitionKey, request: "FetchPartition") -> None:
         self.key = key
         self.told_high_watermark = -1
         self.told_log_start = -1
+        self.topic_name: str | None = None
+        """What the topic was called when it was read last."""
         self.update(request)
 
     def __repr__(self) -> str:

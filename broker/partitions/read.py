@@ -62,16 +62,18 @@ def read_partitions(
     isolation: IsolationLevel,
     max_bytes: int,
     replica_id: int = -1,
+    *,
+    has_waited: bool = False,
 ) -> Round:
     """Read in the order given, until ``max_bytes`` are reached; ``replica_id`` is negative for consumers.
 
-    What does not exist is told behind the rest, as Kafka does.
-
-    So that readers make progress, the first batch of the first partition which has any comes whole,
-    whatever the limits.
+    What does not exist is told behind the rest, as Kafka does.  So that readers make
+    progress, the first batch of the first partition which has any comes whole, whatever the limits.
+    ``has_waited`` is whether this request has read the partitions before.
     """
     result = Round()
-    unknown: list[Reading] = []
+    unknown_topics: list[Reading] = []
+    unknown_partitions: list[Reading] = []
     left = max_bytes
     nothing_yet = True
     nobody = True
@@ -81,15 +83,27 @@ def read_partitions(
             if replica_id >= 0:
                 check_replica(leader, wanted)
         except KafkaError as error:
-            reading = unreadable(wanted, error.code)
-            if error.code in UNKNOWN:
-                unknown.append(reading)
+            code = error.code
+            if has_waited and code in UNKNOWN and wanted.topic_name is not None:
+                # It went meanwhile: the log says so then, not the metadata.
+                result.readings.append(Reading(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                result.leaders.append(None)
+                continue
+            if wanted.topic_name is not None and code == ErrorCode.UNKNOWN_TOPIC_ID:
+                code = code_of_lost_topic(find_leader, wanted.topic_name, wanted.key[1])
+            reading = unreadable(wanted, code)
+            if code == ErrorCode.UNKNOWN_TOPIC_ID:
+                unknown_topics.append(reading)
+                continue
+            if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                unknown_partitions.append(reading)
                 continue
             result.readings.append(reading)
             result.leaders.append(None)
             result.must_answer = True
             continue
         nobody = False
+        wanted.topic_name = leader.log.topic
         reading = read_partition(
             leader, wanted, isolation, min(wanted.max_bytes, left), at_least_one=nothing_yet
         )
@@ -102,6 +116,7 @@ def read_partitions(
             result.size_bytes += size
         elif reading.error_code or reading.diverging is not None:
             result.must_answer = True
+    unknown = unknown_topics + unknown_partitions
     result.readings += unknown
     result.leaders += [None] * len(unknown)
     if nobody:
@@ -115,6 +130,16 @@ def check_replica(leader: Leader, wanted: WantedPartition) -> None:
     if wanted.current_leader_epoch >= 0:
         raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def code_of_lost_topic(find_leader: FindLeader, topic: str, partition: int) -> ErrorCode:
+    """Why a session no longer finds a topic by its id: it is gone, or its name belongs to another."""
+    try:
+        find_leader((topic, partition))
+    except KafkaError as error:
+        if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return error.code
+    return ErrorCode.INCONSISTENT_TOPIC_ID
 
 
 def unreadable(wanted: WantedPartition, code: ErrorCode) -> Reading:

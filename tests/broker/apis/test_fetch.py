@@ -242,6 +242,24 @@ async def test_the_answer_keeps_the_order_of_the_request() -> None:
         assert [index for index, _, _ in told(response)] == [1, 0, 0, 2]
 
 
+async def test_what_does_not_exist_is_told_behind_the_rest() -> None:
+    async with one_broker() as broker:
+        topic_id = await filled(broker)
+        request = FetchRequest(
+            topics=[
+                FetchTopic(topic_id=topic_id, partitions=[part(9), part(0)]),
+                FetchTopic(topic_id=b"u" * 16, partitions=[part()]),
+                FetchTopic(topic_id=topic_id, partitions=[part(1)]),
+            ]
+        )
+        assert [(index, code) for index, code, _ in told(broker.ask(request, 13))] == [
+            (0, 0),
+            (1, 0),
+            (0, ErrorCode.UNKNOWN_TOPIC_ID),
+            (9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ]
+
+
 # Epochs
 
 
@@ -347,7 +365,7 @@ async def test_negative_replica_ids_are_consumers() -> None:
         (waiting_fetch(part(9)), [0]),
         (waiting_fetch(part(offset=99)), [0]),
         (waiting_fetch(part(offset=99), part(2)), [0, 0]),
-        (waiting_fetch(part(9), part(0)), [0, 5 * TEN]),
+        (waiting_fetch(part(9), part(0)), [5 * TEN, 0]),
         (waiting_fetch(part(2, offset=3, last_fetched_epoch=0)), [0]),
         (waiting_fetch(), []),
     ],
@@ -364,7 +382,7 @@ async def test_what_is_answered_at_once(request_: FetchRequest, sizes: list[int]
     ("request_", "answer"),
     [
         (waiting_fetch(part(2)), [(2, 0, 0)]),
-        (waiting_fetch(part(9), part(2)), [(9, 3, 0), (2, 0, 0)]),  # an unknown partition beside others
+        (waiting_fetch(part(9), part(2)), [(2, 0, 0), (9, 3, 0)]),  # an unknown partition beside others
         (waiting_fetch(part(), min_bytes=10_000), [(0, 0, 5 * TEN)]),
         (waiting_fetch(part(2), min_bytes=10_000, max_bytes=10), [(2, 0, 0)]),
     ],
@@ -456,7 +474,7 @@ async def test_a_deleted_topic_wakes() -> None:
         by_id = broker.ask(waiting_fetch(part(2), topic=topic_id), 13)
         broker.delete_topic(topic_id)
         assert told(by_name.result()) == [(2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)]
-        assert told(by_id.result()) == [(2, ErrorCode.UNKNOWN_TOPIC_ID, 0)]
+        assert told(by_id.result()) == [(2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)]
 
 
 async def test_a_fetch_sees_and_waits_for_what_is_committed() -> None:
@@ -551,6 +569,21 @@ async def test_a_session_survives_a_wrong_isolation_level() -> None:
         right = broker.ask(fetch(session_id=session_id, session_epoch=2), 12)
         assert (right.error_code, right.responses) == (0, [])
         assert broker.ask(fetch(part(), session_epoch=0, isolation_level=9), 12).session_id == 0
+
+
+async def test_a_session_by_id_notices_that_the_topic_is_another() -> None:
+    async with one_broker() as broker:
+        topic_id = await filled(broker)
+        request = fetch(part(0, offset=50), topic=topic_id, session_epoch=0)
+        session_id = broker.ask(request, 13).session_id
+        broker.delete_topic(topic_id)
+        gone = broker.ask(fetch(session_id=session_id, session_epoch=1), 13)
+        assert told(gone) == [(0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)]
+        broker.create_topic("t")
+        again = broker.ask(fetch(session_id=session_id, session_epoch=2), 13)
+        assert told(again) == [(0, ErrorCode.INCONSISTENT_TOPIC_ID, 0)]
+        outside = broker.ask(fetch(part(), topic=topic_id), 13)
+        assert told(outside) == [(0, ErrorCode.UNKNOWN_TOPIC_ID, 0)]
 
 
 async def test_a_session_by_name_follows_the_name_to_a_new_topic() -> None:
