@@ -12,11 +12,12 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, Jo
 
 def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse | Waiting[JoinGroupResponse]:
     """The answer waits for the other members."""
-    names = [protocol.name for protocol in request.protocols]
-    if len(set(names)) < len(names):  # which Kafka never answers
-        return answer(Joined(NO_MEMBER_ID, ErrorCode.INVALID_REQUEST), call.version)
     client_id = call.client_id or ""
     is_new = request.member_id == NO_MEMBER_ID
+    must_rejoin_with_id = call.version >= 4 and is_new and request.group_instance_id is None  # KIP-394
+    names = [protocol.name for protocol in request.protocols]
+    if len(set(names)) < len(names) and not must_rejoin_with_id:  # which Kafka never answers
+        return answer(Joined(NO_MEMBER_ID, ErrorCode.INVALID_REQUEST), call.version)
     joining = Joining(
         member_id=request.member_id,
         instance_id=request.group_instance_id,
@@ -36,7 +37,7 @@ def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse | Waiting
             if is_new
             else NO_MEMBER_ID
         ),
-        must_rejoin_with_id=call.version >= 4 and is_new and request.group_instance_id is None,  # KIP-394
+        must_rejoin_with_id=must_rejoin_with_id,
         can_skip_assignment=call.version >= 9,  # KIP-814
     )
     ticket = commands.join(call.services.groups, request.group_id, joining)

@@ -126,7 +126,9 @@ def read_produced(records: Buffer | None, *, zstd_allowed: bool = True) -> Recor
     if entry.size_bytes < RECORD_BATCH_OVERHEAD:
         raise _refuse_unread(ErrorCode.CORRUPT_MESSAGE, f"a record batch has {entry.size_bytes} bytes")
     batch = RecordBatch(records)
-    if not zstd_allowed and batch.codec_number == Compression.ZSTD:
+    if not zstd_allowed and batch.codec_number >= Compression.ZSTD:
+        if batch.codec_number > Compression.ZSTD:
+            raise _refuse_unread(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {batch.codec_number}")
         raise _refuse_unread(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs version 7 of the Produce request"
         )

@@ -300,6 +300,14 @@ def test_zstd_needs_produce_version_7() -> None:
     assert read_produced(at(THEN, compression=Compression.LZ4), zstd_allowed=False).record_count == 1
 
 
+def test_before_produce_version_7_an_unknown_codec_is_noticed_early() -> None:
+    batch = with_payload(b"", 1, Compression.NONE, attributes=5)
+    assert read_produced(batch).codec_number == 5
+    with pytest.raises(RefusedBatch) as caught:
+        read_produced(batch, zstd_allowed=False)
+    assert (caught.value.code, caught.value.reached_log) == (ErrorCode.UNKNOWN_SERVER_ERROR, False)
+
+
 def test_a_first_batch_that_cannot_be_is_told_apart() -> None:
     good = at(THEN)
     for malformed in (patched(good, 16, "b", 3), patched(good, 8, "i", 13)):
