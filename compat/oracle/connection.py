@@ -3,13 +3,17 @@
 import socket
 import struct
 from enum import Enum
-from typing import Final
+from typing import Final, TypeVar
 
 from compat.probe import API_VERSIONS_V0, receive_frame, split_address
-from protocol.headers import RequestHeader
+from protocol.api_keys import ApiKey
+from protocol.errors import DecodeError
+from protocol.headers import RequestHeader, ResponseHeader
 from protocol.schema import Message
 
-PATIENCE_SECONDS = 15.0
+M = TypeVar("M", bound=Message)
+
+PATIENCE_SECONDS: Final = 15.0
 """A broker that has not answered by then never will."""
 
 PROBE_CORRELATION_ID: Final = int.from_bytes(API_VERSIONS_V0[8:12], "big")
@@ -20,13 +24,16 @@ _SIZE = struct.Struct(">i")
 class Silence(Enum):
     """What a broker can do instead of answering; the value is the word in recordings."""
 
-    CLOSED = "the connection is closed"
-    NO_ANSWER = "no answer, and the next request is answered"
-    HANGS = "no answer, and nothing behind it is answered"
+    CLOSED = "closed"
+    """The connection ends."""
+    NO_ANSWER = "no answer"
+    """The next request on the connection is answered."""
+    HANGS = "hangs"
+    """Neither this request nor the ones behind it are answered."""
 
 
 class Connection:
-    """One connection.  Correlation ids begin above that of the probe, so that the two can be told apart."""
+    """One connection.  Its correlation ids begin above that of the probe, so that the two can be told apart."""
 
     def __init__(self, address: str, client_id: str | None) -> None:
         self._socket = socket.create_connection(split_address(address), timeout=PATIENCE_SECONDS)
@@ -55,7 +62,7 @@ class Connection:
         return self._correlation_id
 
     def send_bytes(self, data: bytes) -> None:
-        """Send bytes that need not be a request.  A peer that is gone is noticed by whoever receives."""
+        """Send bytes that need not be a request.  Whoever receives notices that the peer is gone."""
         try:
             self._socket.sendall(data)
         except ConnectionError:
@@ -65,12 +72,8 @@ class Connection:
         """Send a request that every broker answers, to learn whether the one before it will be."""
         self.send_bytes(API_VERSIONS_V0)
 
-    def send_end(self) -> None:
-        """Say that nothing more will be sent."""
-        self._socket.shutdown(socket.SHUT_WR)
-
     def receive(self, correlation_id: int, *, patience_seconds: float = PATIENCE_SECONDS) -> bytes | Silence:
-        """The whole frame that answers the request with that id."""
+        """The frame that answers the request with that id."""
         self._socket.settimeout(patience_seconds)
         try:
             frame = receive_frame(self._socket)
@@ -84,10 +87,15 @@ class Connection:
         if answered == PROBE_CORRELATION_ID:
             return Silence.NO_ANSWER
         if answered != correlation_id:
-            raise AssertionError(f"request {correlation_id} was due, request {answered} was answered")
+            raise DecodeError(f"request {correlation_id} was to be answered, not request {answered}")
         return frame
 
 
-def read_answer[M: Message](frame: bytes, answer: type[M], version: int) -> M:
-    """The message in a frame, which holds it and nothing more.  ``DecodeError`` or ``AssertionError``."""
-    raise NotImplementedError
+def read_answer(frame: bytes, response: type[M], version: int) -> M:
+    """The message that fills a frame.  ``DecodeError`` if it does not."""
+    flexible_header = version in response.flexible and response.api_key != ApiKey.API_VERSIONS
+    _, position = ResponseHeader.decode_from(frame, 0, 1 if flexible_header else 0)
+    message, end = response.decode_from(frame, position, version)
+    if end != len(frame):
+        raise DecodeError(f"{len(frame) - end} bytes behind a {response.__name__} of version {version}")
+    return message

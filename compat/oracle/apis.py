@@ -1,0 +1,39 @@
+"""The messages of each API, and the versions that a client may use."""
+
+import importlib
+from functools import cache
+from typing import Final, NamedTuple
+
+from protocol.api_keys import ApiKey
+from protocol.schema import Message
+
+STABLE: Final = {ApiKey.INIT_PRODUCER_ID: range(0, 6)}
+"""Where Kafka 4.4.0 does not announce every version it has a message for."""
+
+
+class Api(NamedTuple):
+    """What travels for one API."""
+
+    key: ApiKey
+    request: type[Message]
+    response: type[Message]
+    versions: range
+
+    @property
+    def name(self) -> str:
+        """As Kafka spells it: ``ListOffsets``."""
+        return self.request.__name__.removesuffix("Request")
+
+
+@cache
+def api_of(key: ApiKey) -> Api:
+    """What travels for the API with that key."""
+    module = importlib.import_module(f"protocol.messages.{key.name.lower()}")
+    own = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Message) and value.__module__ == module.__name__
+    ]
+    (request,) = [message for message in own if message.__name__.endswith("Request")]
+    (response,) = [message for message in own if message.__name__.endswith("Response")]
+    return Api(key, request, response, STABLE.get(key, request.versions))

@@ -1,0 +1,150 @@
+"""Answers as values of JSON that can be read, kept and compared.
+
+A field is left out where it holds its default; so is one that the version lacks.  Error codes are called by
+name.  Nothing random remains: see ``names`` and ``fields``.
+"""
+
+import json
+from typing import Any, Final
+
+from compat.oracle.fields import ADDRESSES, DRAWN, LEFT_OUT, RECALLED, SHARED, TIMES, UNORDERED
+from compat.oracle.names import Names, Unnamed
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.primitives import RECORDS, UUID
+from protocol.records.batch import RecordBatch, TimestampType, read_batches
+from protocol.records.compression import Compression
+from protocol.records.record import Record
+from protocol.schema import Field, Message, Struct
+
+Json = Any
+"""What ``json`` reads and writes."""
+
+NOW: Final = "<now>"
+
+CLOCK_TOLERANCE_MS: Final = 60_000
+
+
+def brief_answer(answer: Message, names: Names) -> Json:
+    """What ``answer`` says that is not a default."""
+    path = type(answer).__name__.removesuffix("Response")
+    return _named(_struct(answer, path, names), names, give=True)
+
+
+def _struct(struct: Struct, path: str, names: Names) -> dict[str, Json]:
+    """``struct`` with its random values still in it: 16 bytes, texts and ``Unnamed``."""
+    said = {}
+    for field in struct.declared_fields:
+        inner = f"{path}.{field.name}"
+        value = getattr(struct, field.name)
+        if inner not in LEFT_OUT and value != (field.factory() if field.factory else field.default):
+            said[field.name] = _value(field, value, inner, names)
+    return said
+
+
+def _value(field: Field, value: Any, path: str, names: Names) -> Json:
+    if field.name.endswith("error_code"):
+        return _error(value)
+    if field.type is RECORDS:
+        return brief_records(value, names.origin.began_ms)
+    if field.type is not UUID and isinstance(value, bytes):
+        return _text(value)
+    if path == "ApiVersions.api_keys":
+        return {_api(row.api_key): f"{row.min_version}-{row.max_version}" for row in value}
+    if isinstance(value, list):
+        return _list(value, path, names)
+    if isinstance(value, Struct):
+        return _struct(value, path, names)
+    if path in DRAWN and value > 0:
+        return Unnamed(DRAWN[path], value)
+    if path in RECALLED:
+        return names.recall(RECALLED[path], value)
+    if path in TIMES:
+        return _time(value, names.origin.began_ms)
+    return names.address(ADDRESSES[path], value) if path in ADDRESSES else value
+
+
+def _list(values: list[Any], path: str, names: Names) -> list[Json]:
+    if path in SHARED:
+        values = [row for row in values if not names.is_of_another(getattr(row, SHARED[path]) or "")]
+    rows = [_struct(row, path, names) if isinstance(row, Struct) else row for row in values]
+    if path in UNORDERED:
+        rows.sort(key=lambda row: json.dumps(_named(row, names, give=False), sort_keys=True))
+    return rows
+
+
+def _named(value: Json, names: Names, *, give: bool) -> Json:
+    match value:
+        case Unnamed():
+            return names.number(value, give=give)
+        case bytes():
+            return names.id(value, give=give)
+        case str():
+            return names.text(value, give=give)
+        case list():
+            return [_named(each, names, give=give) for each in value]
+        case dict():
+            return {key: _named(each, names, give=give) for key, each in value.items()}
+    return value
+
+
+def _api(key: int) -> str:
+    try:
+        return ApiKey(key).name.lower()
+    except ValueError:
+        return f"api {key}"
+
+
+def _error(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
+
+def _text(value: bytes | None) -> str | None:
+    """Bytes as Python writes them: letters as themselves, the rest as ``\\x00``."""
+    return None if value is None else repr(bytes(value))[2:-1]
+
+
+def _time(value: int, began_ms: int) -> int | str:
+    return NOW if value > began_ms - CLOCK_TOLERANCE_MS else value
+
+
+def brief_records(data: Any, began_ms: int) -> Json:
+    """A line for each batch, with its records, and one for what is left of a batch that was cut off."""
+    if data is None:
+        return None
+    lines, end = [], 0
+    for batch in read_batches(data):
+        batch.check_crc()
+        lines.append(_batch(batch, began_ms))
+        end = batch.position + batch.size_bytes
+    if end < len(data):
+        lines.append(f"{len(data) - end} bytes of a batch")
+    return lines
+
+
+def _batch(batch: RecordBatch, began_ms: int) -> str:
+    """Sizes and checksums are told where the broker has no choice of them."""
+    words = [f"{batch.base_offset}-{batch.last_offset}", f"epoch {batch.partition_leader_epoch}"]
+    if batch.compression != Compression.NONE:
+        words.append(batch.compression.name.lower())
+    elif batch.timestamp_type is TimestampType.CREATE_TIME:
+        words.append(f"{batch.size_bytes} bytes, crc {batch.crc:08x}")
+    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        words.append(f"appended {_time(batch.max_timestamp, began_ms)}")
+    else:
+        words.append(f"until {batch.max_timestamp}")
+    if batch.producer_id >= 0:
+        words.append(f"producer {batch.producer_id}/{batch.producer_epoch}/{batch.base_sequence}")
+    if batch.is_transactional:
+        words.append("transactional")
+    if batch.is_control:
+        words.append("control")
+    return f"{', '.join(words)}: {' '.join(_record(record) for record in batch.records())}"
+
+
+def _record(record: Record) -> str:
+    headers = "".join(f" {key}:{_text(value)}" for key, value in record.headers)
+    return f"[{_text(record.key)}={_text(record.value)}{headers}]"

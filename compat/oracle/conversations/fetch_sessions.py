@@ -1,0 +1,92 @@
+"""Fetch sessions (KIP-227): what is remembered, and what is told again."""
+
+from compat.oracle.conversation import conversation
+from compat.oracle.conversations.fetch import at, fetch
+from compat.oracle.talk import NOWHERE, Talk, Topic
+from protocol.api_keys import ApiKey
+
+SINCE_SESSIONS = "7+"
+
+
+@conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)
+def a_session(talk: Talk) -> None:
+    topic, other = talk.topic("t", 2), talk.topic("u")
+    talk.produce(topic, "a")
+    opened = talk.ask("open", fetch(at(topic), at(topic, 1), at(other), epoch=0))
+    session = opened.session_id
+    talk.ask("records are told again", fetch(session=session, epoch=1))
+    talk.ask("read on", fetch(at(topic, offset=1), session=session, epoch=2))
+    talk.ask("nothing is new", fetch(session=session, epoch=3))
+    talk.produce(other, "b")
+    talk.ask("records elsewhere", fetch(session=session, epoch=4))
+    talk.ask("forget", fetch(session=session, epoch=5, forget=(other,)))
+    talk.ask("what is left", fetch(session=session, epoch=6))
+    talk.ask("forget what was never added", fetch(session=session, epoch=7, forget=(NOWHERE, other)))
+    talk.ask("add again", fetch(at(other), session=session, epoch=8))
+    talk.ask("a wrong offset", fetch(at(topic, offset=9), session=session, epoch=9))
+    talk.ask("the wrong offset is told again", fetch(session=session, epoch=10))
+    talk.ask("an unknown partition", fetch(at(topic, 9), session=session, epoch=11))
+    talk.ask("an unknown topic", fetch(at(NOWHERE), session=session, epoch=12))
+    talk.ask("all errors are told again", fetch(session=session, epoch=13))
+    talk.ask("add and forget at once", fetch(at(topic), session=session, epoch=14, forget=(topic,)))
+    talk.ask("close", fetch(session=session, epoch=-1))
+    talk.ask("closed", fetch(session=session, epoch=15))
+
+
+@conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)
+def wrong_epochs(talk: Talk) -> None:
+    topic = talk.topic("t")
+    talk.produce(topic, "a")
+    session = talk.ask("open", fetch(at(topic), epoch=0)).session_id
+    talk.ask("an epoch too far", fetch(session=session, epoch=2))
+    talk.ask("the right epoch still", fetch(session=session, epoch=1))
+    talk.ask("the same epoch again", fetch(session=session, epoch=1))
+    talk.ask("an epoch of long ago", fetch(session=session, epoch=0))
+    talk.ask("a negative epoch", fetch(session=session, epoch=-2))
+    talk.ask("no session, and an epoch", fetch(at(topic), epoch=5))
+    unknown = 1_234_567
+    talk.ask("an unknown session", fetch(at(topic), session=unknown, epoch=1))
+    talk.ask("an unknown session that is closed", fetch(at(topic), session=unknown, epoch=-1))
+    talk.ask("an unknown session that is opened", fetch(at(topic), session=unknown, epoch=0))
+    talk.ask("a negative session", fetch(at(topic), session=-1, epoch=1))
+
+
+@conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)
+def sessions_of_little(talk: Talk) -> None:
+    topic = talk.topic("t")
+    session = talk.ask("open with nothing", fetch(epoch=0)).session_id
+    talk.ask("add something", fetch(at(topic), session=session, epoch=1))
+    talk.start("wait in it", fetch(session=session, epoch=2, max_wait_ms=10_000))
+    talk.let_wait()
+    talk.produce(topic, "a")
+    talk.finish("wait in it")
+    session = talk.ask("open with what is unknown", fetch(at(NOWHERE), at(topic, 9), epoch=0)).session_id
+    talk.ask("it is still unknown", fetch(session=session, epoch=1))
+    late = Topic(talk.name("late"), NOWHERE.id)
+    session = talk.ask("open with what comes later", fetch(at(late), at(topic), epoch=0)).session_id
+    talk.topic("late")
+    talk.ask("it has come", fetch(session=session, epoch=1))
+
+
+@conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)
+def replacing_a_session(talk: Talk) -> None:
+    topic = talk.topic("t")
+    talk.produce(topic, "a")
+    session = talk.ask("open", fetch(at(topic), epoch=0)).session_id
+    talk.ask("open another in its place", fetch(at(topic), session=session, epoch=0))
+    talk.ask("the first is gone", fetch(session=session, epoch=1))
+
+
+@conversation(ApiKey.FETCH, rounds="13+")
+def topics_made_anew(talk: Talk) -> None:
+    """A topic of the same name has another id."""
+    topic = talk.topic("t")
+    talk.produce(topic, "a")
+    session = talk.ask("open", fetch(at(topic), epoch=0)).session_id
+    talk.delete_topic(topic)
+    talk.ask("deleted", fetch(session=session, epoch=1))
+    anew = talk.topic("t")
+    talk.produce(anew, "b")
+    talk.ask("in the session", fetch(session=session, epoch=2))
+    talk.ask("by the old id", fetch(at(topic)))
+    talk.ask("add it by the new id", fetch(at(anew), session=session, epoch=3))

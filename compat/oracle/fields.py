@@ -1,0 +1,79 @@
+"""Fields of answers that are not compared as they are, and why."""
+
+from typing import Final
+
+LEFT_OUT: Final = {
+    "ApiVersions.finalized_features_epoch": "an offset in the metadata log",
+    "DescribeLogDirs.results.total_bytes": "the size of the disk",
+    "DescribeLogDirs.results.usable_bytes": "what is free on the disk",
+}
+"""Not compared at all."""
+
+ADDRESSES: Final = {
+    "DescribeCluster.brokers.host": "host",
+    "DescribeCluster.brokers.port": "port",
+    "FindCoordinator.coordinators.host": "host",
+    "FindCoordinator.coordinators.port": "port",
+    "FindCoordinator.host": "host",
+    "FindCoordinator.port": "port",
+    "Metadata.brokers.host": "host",
+    "Metadata.brokers.port": "port",
+}
+"""Compared with the address by which the broker was reached."""
+
+DRAWN: Final = {
+    "Fetch.session_id": "session",
+    "InitProducerId.producer_id": "producer",
+}
+"""Numbers that the broker draws or counts: compared by the order in which they are first seen; 0 and -1 are
+themselves."""
+
+RECALLED: Final = {
+    "DescribeProducers.topics.partitions.active_producers.producer_id": "producer",
+}
+"""Numbers that have a name if the broker has drawn them in the same conversation."""
+
+TIMES: Final = {
+    "DescribeProducers.topics.partitions.active_producers.last_timestamp",
+    "ListOffsets.topics.partitions.timestamp",
+    "Produce.responses.partition_responses.log_append_time_ms",
+}
+"""Compared as they are if they lie before the recording began, else as "now"."""
+
+UNORDERED: Final = {
+    "ApiVersions.finalized_features",
+    "ApiVersions.supported_features",
+    "CreatePartitions.results",
+    "CreateTopics.topics",
+    "CreateTopics.topics.configs",
+    "DeleteGroups.results",
+    "DeleteRecords.topics",
+    "DeleteRecords.topics.partitions",
+    "DeleteTopics.responses",
+    "DescribeConfigs.results.configs",
+    "DescribeGroups.groups.members",
+    "DescribeLogDirs.results.topics",
+    "DescribeLogDirs.results.topics.partitions",
+    "JoinGroup.members",
+    "ListConfigResources.config_resources",
+    "ListGroups.groups",
+    "ListOffsets.topics",
+    "ListOffsets.topics.partitions",
+    "Metadata.topics",
+    "Metadata.topics.partitions",
+    "OffsetFetch.groups.topics",
+    "OffsetFetch.groups.topics.partitions",
+    "OffsetFetch.topics",
+    "OffsetFetch.topics.partitions",
+    "Produce.responses",
+    "Produce.responses.partition_responses",
+}
+"""Lists whose order in Kafka is that of a hash table: compared by their contents."""
+
+SHARED: Final = {
+    "DescribeLogDirs.results.topics": "name",
+    "ListConfigResources.config_resources": "resource_name",
+    "ListGroups.groups": "group_id",
+    "Metadata.topics": "name",
+}
+"""Lists that tell of everything a broker has: rows of other conversations are left out by their names."""

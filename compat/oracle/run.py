@@ -1,0 +1,94 @@
+"""Holding all conversations with one broker."""
+
+import secrets
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from compat.oracle.conversation import CONVERSATIONS, Conversation
+from compat.oracle.names import Origin
+from compat.oracle.recording import Place, Recording, Told
+from compat.oracle.talk import Alter, Step, Talk
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.list_groups import ListGroupsRequest
+
+WORKERS: Final = 8
+"""Conversations held at the same time."""
+
+Turn = tuple[Conversation, int]
+"""A conversation and one of its rounds."""
+
+
+def hold(
+    address: str, conversations: Sequence[Conversation] = CONVERSATIONS, *, alter: Alter | None = None
+) -> Recording:
+    """What the broker at ``address`` answers; ``alter`` changes its answers before they are looked at."""
+    origin = get_ready(address)
+
+    def run(turn: Turn) -> list[Step]:
+        talk = Talk(*turn, origin, secrets.token_hex(4), alter)
+        try:
+            turn[0].hold(talk)
+        except Exception as error:
+            error.add_note(f"in {turn[0].subject}: {turn[0].name}: round {turn[1]}")
+            raise
+        finally:
+            talk.close()
+        return talk.steps
+
+    turns = [(each, turn) for each in conversations for turn in each.rounds]
+    alone = [turn for turn in turns if turn[0].alone]
+    together = [turn for turn in turns if not turn[0].alone]
+    steps = {turn: run(turn) for turn in alone}
+    with ThreadPoolExecutor(WORKERS) as workers:
+        steps |= dict(zip(together, workers.map(run, together), strict=True))
+    recording: Recording = {}
+    for each in conversations:
+        recording |= _in_order(each, {turn: steps[each, turn] for turn in each.rounds})
+    return recording
+
+
+def get_ready(address: str) -> Origin:
+    """Wait until the broker coordinates groups, and learn what tells it from every other."""
+    nobody = Origin(address, cluster_id="", log_dir="", began_ms=0)
+    nothing = Conversation("", "", (), range(0), True, lambda _: None)
+    talk = Talk(nothing, 0, nobody, "")
+    try:
+        talk.until(
+            FindCoordinatorRequest(coordinator_keys=["group"]),
+            lambda answer: answer.coordinators[0].error_code == ErrorCode.NONE,
+        )
+        talk.until(ListGroupsRequest(), lambda answer: answer.error_code == ErrorCode.NONE)
+        talk.until(
+            InitProducerIdRequest(transactional_id=None), lambda answer: answer.error_code == ErrorCode.NONE
+        )
+        cluster = talk.quietly(DescribeClusterRequest())
+        (directory,) = talk.quietly(DescribeLogDirsRequest(topics=None)).results
+    finally:
+        talk.close()
+    return Origin(address, cluster.cluster_id, directory.log_dir, int(time.time() * 1000))
+
+
+def _in_order(held: Conversation, steps: dict[int, list[Step]]) -> Recording:
+    """The rounds of one conversation, step by step.  A step that not every round makes follows the one before it."""
+    labels: list[str] = []
+    for turn in held.rounds:
+        place = 0
+        for step in steps[turn]:
+            if step.label in labels:
+                place = labels.index(step.label) + 1
+            else:
+                labels.insert(place, step.label)
+                place += 1
+    found = {(step.label, turn): step for turn in held.rounds for step in steps[turn]}
+    return {
+        Place(held.subject, held.name, label, turn): Told(step.api, step.version, step.outcome)
+        for label in labels
+        for turn in held.rounds
+        if (step := found.get((label, turn))) is not None
+    }
