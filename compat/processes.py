@@ -8,7 +8,12 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 def resident_bytes(pid: int) -> int:
     """Memory of a process and its children that is in RAM."""
-    return sum(_resident_bytes(each) for each in [pid, *descendants(pid)])
+    return sum(_status_bytes(each, "VmRSS:") for each in [pid, *descendants(pid)])
+
+
+def peak_resident_bytes(pid: int) -> int:
+    """The most memory that a process has had in RAM so far; its children are left out."""
+    return _status_bytes(pid, "VmHWM:")
 
 
 def cpu_seconds(pid: int) -> float:
@@ -29,13 +34,13 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def _resident_bytes(pid: int) -> int:
+def _status_bytes(pid: int, name: str) -> int:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0
     for line in status.splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(name):
             return int(line.split()[1]) * 1024
     return 0
 

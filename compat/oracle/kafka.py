@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,6 +29,9 @@ SMALL_NODE = {
 }
 """What one node needs to work alone, and little memory to do it in."""
 
+SMALL_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Starts soon and stays small; whoever measures Kafka gives it the options of its own scripts instead."""
+
 
 class KafkaNode:
     """A running node.  ``bootstrap`` and ``controller`` are its addresses, ``data`` its log directory.
@@ -37,13 +40,19 @@ class KafkaNode:
     """
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, str] | None = None, *, heap_mebibytes: int = 400
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        heap_mebibytes: int = 400,
+        java_options: Sequence[str] = SMALL_JAVA,
     ) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.log = folder / "kafka.log"
         self.bootstrap, self.controller = self._addresses()
         self._heap_mebibytes = heap_mebibytes
+        self._java_options = java_options
         self._process: subprocess.Popen[bytes] | None = None
         self._properties = folder / "server.properties"
         listeners = f"PLAINTEXT://{self.bootstrap},CONTROLLER://{self.controller}"
@@ -82,21 +91,32 @@ class KafkaNode:
     def is_formatted(self) -> bool:
         return (self.data / "meta.properties").exists()
 
-    def start(self) -> None:
-        """Return when the node answers requests."""
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def launch(self) -> None:
+        """Start the process and do not wait for it."""
         command = java_command(
             "kafka.Kafka",
             str(self._properties),
             heap_mebibytes=self._heap_mebibytes,
-            options=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            options=self._java_options,
         )
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder
             )
+
+    def start(self) -> None:
+        """Return when the node answers requests."""
+        self.launch()
+        process = self._process
+        assert process is not None
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while not answers_api_versions(self.bootstrap):
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise RuntimeError(f"Kafka did not start:\n{self.log.read_text()[-4000:]}")
             time.sleep(0.1)
