@@ -7,6 +7,7 @@ and sent away first, and the log directories are closed when nothing can write t
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import NamedTuple
@@ -48,6 +49,10 @@ from storage.filesystem import FileSystem, RealFileSystem
 from storage.log_directory import LogDirectory
 from storage.node_files import MetaProperties, read_meta_properties
 
+THREAD_SWITCH_SECONDS = 0.0005
+"""How long a thread that checks records in Python may keep the loop waiting; Python's own is ten times that.
+Beside two producers of compressed batches it made a third client's median four times shorter."""
+
 DEFAULT_NODE_ID = 1
 """Of a node whose settings and directory name none."""
 
@@ -80,6 +85,7 @@ def run(
     ``cluster_id`` is for directories that are not formatted yet; a directory that belongs to another
     cluster is refused.
     """
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     clock = BrokerClock()
     log = Log(now_ms=clock.now_ms)
     services = Services()

@@ -104,7 +104,10 @@ class ProducerState:
         """
         entry = self.entries.get(batch.producer_id)
         if entry is None:
-            return None  # a producer that was never seen, or forgotten, may start anywhere
+            # A producer that was never seen, or forgotten, may start anywhere.
+            if batch.producer_epoch < NO_EPOCH:
+                raise InvalidProducerEpoch(batch.producer_id, batch.producer_epoch, NO_EPOCH)
+            return None
         sequence = batch.base_sequence
         if batch.producer_epoch != entry.producer_epoch:
             self._check_epoch(entry, batch.producer_epoch)

@@ -92,6 +92,12 @@ def test_an_unknown_producer_may_start_anywhere() -> None:
     assert log.write(log.batch(sequence=1235, epoch=5)) == 1
 
 
+def test_an_unknown_producer_needs_an_epoch_that_could_be_one() -> None:
+    log = Log()
+    assert log.write(log.batch(0, epoch=-2)) == "InvalidProducerEpoch"
+    assert log.write(log.batch(0, epoch=-1)) == 0  # so does Kafka
+
+
 def test_sequences_must_follow_each_other() -> None:
     log = Log()
     assert log.write(log.batch(0, count=3)) == 0
