@@ -67,6 +67,10 @@ class CachedFile:
         self.was_used = True
         return file
 
+    def modified_ms(self) -> int:
+        """When the file was last written, in ms."""
+        return self._descriptors.file_system.modified_ms(self.path)
+
     def close(self) -> None:
         """Let go of the descriptor; the next use opens the path again."""
         if self._file is not None:

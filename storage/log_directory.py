@@ -31,6 +31,8 @@ from storage.node_files import (
     write_topic_id,
 )
 from storage.partition_log import FlushJob, PartitionLog
+from storage.retention import may_have_expired
+from storage.segments import list_segments
 
 METADATA_TOPIC_ID = ONE_UUID
 
@@ -245,6 +247,29 @@ class LogDirectory:
         self._logs[replica] = log
         self._unrecovered.discard(replica)
         return log
+
+    def may_have_expired(self, topic: str, partition: int, config: LogConfig, *, now_ms: int) -> bool:
+        """Whether retention may find something to do in a log that is not open: by a glance at its files.
+
+        Safe in a thread as long as nobody opens or deletes this log meanwhile.
+        """
+        replica = (topic, partition)
+        if replica not in self._replicas or replica in self._logs or replica in self._unrecovered:
+            return False
+        directory = self._replica_path(topic, partition)
+        try:
+            names = self.services.file_system.list_names(directory)
+            segments = list_segments(self.services, directory, names, config, now_ms)
+            try:
+                return bool(segments) and may_have_expired(
+                    segments, config, log_start=self._log_starts.get(replica, 0), now_ms=now_ms
+                )
+            finally:
+                for segment in segments:
+                    segment.close()
+        except OSError as error:
+            self.services.report(f"cannot look into {directory}: {error}")
+            return False
 
     def open_metadata_log(self, config: LogConfig, *, now_ms: int) -> PartitionLog:
         """``__cluster_metadata-0``, made if need be; Kafka reads all of it at each start, and so do we.

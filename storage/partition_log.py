@@ -19,6 +19,7 @@ from storage.log_services import LogServices
 from storage.producer_replay import load_producers, read_marker
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
+from storage.retention import Expired, count_expired
 from storage.segment import FoundRecord, Segment
 from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
@@ -285,11 +286,7 @@ class PartitionLog:
         """
         try:
             for segment in self._segments:
-                # A segment without any timestamp counts as old as its file, as in Kafka.
-                latest = segment.max_timestamp
-                if latest < 0:
-                    latest = self._services.file_system.modified_ms(segment.file.path)
-                if latest >= timestamp:
+                if segment.latest_ms() >= timestamp:
                     return _below(upper, segment.find_by_timestamp(timestamp, self.log_start))
         except OSError as error:
             raise DiskFailure(self.directory, "read", error) from error
@@ -348,6 +345,36 @@ class PartitionLog:
         self._drop(0, count, now_ms)
         return count
 
+    def delete_expired_segments(self, *, now_ms: int, at_most: int = 1000) -> Expired:
+        """Drop the oldest segments as the topic's retention asks, or DeleteRecords did; return what was due.
+
+        If more than ``at_most`` were due, the rest is for the next call.  The log start moves, too.
+        """
+        if self._is_gone:
+            return Expired()
+        try:
+            expired = count_expired(
+                self._segments,
+                self.config,
+                log_start=self.log_start,
+                high_watermark=self.high_watermark,
+                log_end=self.log_end,
+                now_ms=now_ms,
+            )
+            count = min(expired.total, at_most)
+            if not count:
+                return expired
+            if count == len(self._segments):
+                self._roll(self.log_end, now_ms)
+        except OSError as error:
+            raise DiskFailure(self.directory, "apply retention in", error) from error
+        start = self._bases[count]
+        if start > self.log_start:
+            self.log_start = start
+            self.leader_epochs.truncate_from_start(start)
+        self._drop(0, count, now_ms)
+        return expired
+
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
         """Forget everything from ``offset`` on; return False if the log ends before it anyway.
 
@@ -396,20 +423,28 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, offset)
 
     def _drop(self, first: int, end: int, now_ms: int) -> None:
-        """Mark segments as deleted, and their producer snapshots."""
+        """Mark segments as deleted, and their producer snapshots.
+
+        At every moment what is left on disk is a log without a hole: so the oldest ones go oldest first,
+        and the newest ones newest first.
+        """
         due_ms = now_ms + self.config.file_delete_delay_ms
-        try:
-            for segment in self._segments[first:end]:
-                segment.mark_deleted(self._services.removals, due_ms)
-                self._snapshots.remove(segment.base_offset)
-        except OSError as error:
-            raise DiskFailure(self.directory, "rename in", error) from error
-        dropped = set(self._segments[first:end])
-        self._unsynced = [segment for segment in self._unsynced if segment not in dropped]
-        del self._segments[first:end]
-        del self._bases[first:end]
+        goes_backwards = end == len(self._segments)
         self._names_changed += 1
         self._has_changes = True
+        try:
+            while first < end:
+                end -= 1
+                number = end if goes_backwards else first
+                segment = self._segments[number]
+                segment.mark_deleted(self._services.removals, due_ms)
+                self._snapshots.remove(segment.base_offset)
+                del self._segments[number]
+                del self._bases[number]
+                if segment in self._unsynced:
+                    self._unsynced.remove(segment)
+        except OSError as error:
+            raise DiskFailure(self.directory, "rename in", error) from error
 
     def _rebuild_producers(self, now_ms: int) -> None:
         """Producer state of everything below log_end, after a truncation."""

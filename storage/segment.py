@@ -125,6 +125,11 @@ class Segment:
         self.load()
         return self._max_timestamp
 
+    def latest_ms(self) -> int:
+        """The same, but a segment without any timestamp counts as old as its file, as in Kafka."""
+        latest = self.max_timestamp
+        return latest if latest >= 0 else self.file.modified_ms()
+
     @property
     def first_timestamp(self) -> int:
         """The first batch's max timestamp, from which the segment's age counts; -1 if unknown."""

@@ -184,11 +184,11 @@ log.message.timestamp.type                                STRING    CreateTime  
 log.preallocate                                           BOOLEAN   false                any             MEDIUM  cluster-wide
 log.remote.copy.lag.bytes                                 LONG      -1                   -1..            MEDIUM  cluster-wide
 log.remote.copy.lag.ms                                    LONG      0                    -1..            MEDIUM  cluster-wide
-log.retention.bytes                                       LONG      -1                   any             HIGH    cluster-wide
+log.retention.bytes                                       LONG      -1                   any             HIGH    cluster-wide  heeded
 log.retention.check.interval.ms                           LONG      300000               1..             MEDIUM  read-only     heeded
-log.retention.hours                                       INT       168                  any             HIGH    read-only
-log.retention.minutes                                     INT       null                 any             HIGH    read-only
-log.retention.ms                                          LONG      null                 any             HIGH    cluster-wide
+log.retention.hours                                       INT       168                  any             HIGH    read-only     heeded
+log.retention.minutes                                     INT       null                 any             HIGH    read-only     heeded
+log.retention.ms                                          LONG      null                 any             HIGH    cluster-wide  heeded
 log.roll.hours                                            INT       168                  1..             HIGH    read-only     heeded
 log.roll.jitter.hours                                     INT       0                    0..             HIGH    read-only     heeded
 log.roll.jitter.ms                                        LONG      null                 any             HIGH    cluster-wide  heeded

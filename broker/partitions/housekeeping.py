@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from protocol.errors import KafkaError
 from storage.errors import DiskFailure, StorageError
 
 if TYPE_CHECKING:
     from broker.partitions.manager import PartitionManager
     from broker.services import Services
+    from storage.checkpoints import Replica
     from storage.log_directory import LogDirectory
     from storage.partition_log import FlushJob, PartitionLog
 
@@ -19,6 +21,12 @@ NEVER_MS = 1 << 62
 
 CLOSING_THREADS_MAX = 8
 """Fsyncs that a stopping broker has under way at once: a device does several in the time of one."""
+
+GLANCES_AT_ONCE = 100
+"""Closed logs that a thread looks at in one go."""
+
+DELETED_AT_ONCE = 100
+"""Segments that are dropped before others have their turn: each costs five renames."""
 
 Chore = Callable[[], Awaitable[None]]
 
@@ -39,7 +47,7 @@ async def keep_house(services: "Services", manager: "PartitionManager") -> None:
             (house.remove_deleted, (often,)),
             (house.write_checkpoints, checkpoints),
             (house.flush_old_records, ("log.flush.scheduler.interval.ms",)),
-            (house.drop_deleted_segments, ("log.retention.check.interval.ms",)),
+            (house.apply_retention, ("log.retention.check.interval.ms",)),
             (house.expire_producers, ("producer.id.expiration.check.interval.ms",)),
         ):
             nursery.start_soon(_repeat, services, chore, settings)
@@ -116,14 +124,49 @@ class _House:
             await self._services.run_blocking(job.run)
             job.finish()
 
-    async def drop_deleted_segments(self) -> None:
-        """Let go of segments all of whose records DeleteRecords has deleted."""
-        now_ms = self._services.clock.now_ms()
+    async def apply_retention(self) -> None:
+        """Let go of segments that are too old, too many, or deleted by DeleteRecords.
+
+        What is compacted, too, is the cleaner's affair.
+        """
         for log in self._logs:
-            try:
-                log.remove_segments_below_log_start(now_ms=now_ms)
-            except StorageError as failure:
-                self._services.log.error(f"segments of {log.topic}-{log.partition} stay: {failure}")
+            if not log.config.compacts:
+                await self.delete_expired(log)
+        closed = [
+            (replica, config) for replica, config in self._manager.closed_replicas() if not config.compacts
+        ]
+        for first in range(0, len(closed), GLANCES_AT_ONCE):
+            now_ms = self._services.clock.now_ms()
+            some = closed[first : first + GLANCES_AT_ONCE]
+            for replica in await self._services.run_blocking(self._manager.find_expired, some, now_ms):
+                await self.delete_expired_of(replica)
+
+    async def delete_expired_of(self, replica: "Replica") -> None:
+        """The same for one replica, whose log need not be open."""
+        try:
+            log = self._manager.leader(*replica).log
+        except KafkaError:
+            return  # gone meanwhile, or damaged, which was reported
+        await self.delete_expired(log)
+
+    async def delete_expired(self, log: "PartitionLog") -> None:
+        """Apply retention to one log."""
+        try:
+            is_done = False
+            while not is_done:
+                expired = log.delete_expired_segments(
+                    now_ms=self._services.clock.now_ms(), at_most=DELETED_AT_ONCE
+                )
+                is_done = expired.total <= DELETED_AT_ONCE
+                if expired.total:
+                    self._services.log.info(
+                        f"{log.topic}-{log.partition} starts at offset {log.log_start} now: of its segments "
+                        f"{expired.below_start} lay below its start, {expired.too_large} beyond "
+                        f"retention.bytes, {expired.too_old} beyond retention.ms"
+                    )
+                await trio.lowlevel.checkpoint()
+        except StorageError as failure:
+            self._services.log.error(f"old segments of {log.topic}-{log.partition} stay: {failure}")
 
     async def expire_producers(self) -> None:
         """Forget producers that have been idle for long."""

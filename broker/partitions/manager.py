@@ -125,6 +125,34 @@ class PartitionManager:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic, index, topic.partitions[index]
 
+    def closed_replicas(self) -> list[tuple[Replica, LogConfig]]:
+        """Replicas that this broker leads and nobody has asked for since the start."""
+        image = self._services.image
+        configs: dict[str, LogConfig] = {}
+        found = []
+        for replica, directory in self._homes.items():
+            topic, index = replica
+            partition = image.partition(topic, index)
+            if (
+                directory.log(topic, index) is None
+                and partition is not None
+                and partition.leader == self._services.node_id
+            ):
+                if topic not in configs:
+                    configs[topic] = LogConfig.from_settings(self.settings_of(topic))
+                found.append((replica, configs[topic]))
+        return found
+
+    def find_expired(self, replicas: Sequence[tuple[Replica, LogConfig]], now_ms: int) -> list[Replica]:
+        """Which of these closed logs seem to have segments that retention lets go.  In a thread."""
+        found = []
+        for replica, config in replicas:
+            with self._disk_lock:
+                directory = self._homes.get(replica)
+                if directory is not None and directory.may_have_expired(*replica, config, now_ms=now_ms):
+                    found.append(replica)
+        return found
+
     def settings_of(self, topic: str) -> TopicSettings:
         """A topic's effective settings."""
         return self._services.config.topic(self._services.image.topic_config(topic))

@@ -8,7 +8,9 @@ import trio
 from trio.testing import MockClock
 
 from broker.partitions.housekeeping import run_in_threads
+from protocol.error_codes import ErrorCode
 from protocol.records.batch import RecordBatch
+from protocol.stored.metadata_records import ConfigRecord
 from storage.errors import DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import FlushJob
@@ -123,6 +125,87 @@ async def test_segments_that_nobody_can_read_are_dropped(autojump_clock: MockClo
         assert len(log.segments) == 3
         await pass_time(broker, 10_000)
         assert [segment.base_offset for segment in log.segments] == [2]
+
+
+RETENTION = {"log.retention.check.interval.ms": "10000"}
+LARGE = {"segment.bytes": "1048576"}
+
+
+def produce_segments(broker: OneBroker, topic: str, count: int) -> None:
+    for _ in range(count):
+        assert broker.produce(topic, some_batch(size=600_000)).error_code == 0
+
+
+def bases(broker: OneBroker, topic: str) -> list[int]:
+    return [segment.base_offset for segment in broker.partitions.leader(topic, 0).log.segments]
+
+
+async def test_old_segments_go_and_readers_are_told(autojump_clock: MockClock) -> None:
+    async with one_broker(RETENTION) as broker:
+        broker.create_topic("t", settings=LARGE | {"retention.ms": "60000"})
+        broker.create_topic("u", settings=LARGE)
+        for topic in ("t", "u"):
+            produce_segments(broker, topic, 3)
+        await pass_time(broker, 60_000)
+        assert (bases(broker, "t"), bases(broker, "u")) == ([0, 1, 2], [0, 1, 2])
+        await pass_time(broker, 10_000)
+        assert (bases(broker, "t"), bases(broker, "u")) == ([3], [0, 1, 2])
+        assert broker.fetch("t", 2).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert broker.fetch("t", 3).log_start_offset == 3
+        assert "t-0 starts at offset 3 now" in broker.lines.getvalue()
+        assert broker.produce("t").base_offset == 3
+
+
+async def test_retention_follows_the_settings_of_topic_and_broker(autojump_clock: MockClock) -> None:
+    async with one_broker(RETENTION | {"log.retention.bytes": "1300000"}) as broker:
+        broker.create_topic("t", settings=LARGE | {"retention.bytes": "-1"})
+        broker.create_topic("u", settings=LARGE)
+        broker.create_topic("v", settings=LARGE | {"cleanup.policy": ""})
+        for topic in ("t", "u", "v"):
+            produce_segments(broker, topic, 4)
+        await pass_time(broker, 10_000)
+        assert [len(bases(broker, topic)) for topic in ("t", "u", "v")] == [4, 3, 4]
+        broker.apply(ConfigRecord(resource_type=2, resource_name="t", name="retention.bytes", value="700000"))
+        await pass_time(broker, 10_000)
+        assert [len(bases(broker, topic)) for topic in ("t", "u", "v")] == [2, 3, 4]
+
+
+async def test_more_segments_than_go_at_once(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.partitions.housekeeping.DELETED_AT_ONCE", 2)
+    async with one_broker(RETENTION) as broker:
+        broker.create_topic("t", settings=LARGE | {"retention.ms": "1000"})
+        produce_segments(broker, "t", 5)
+        await pass_time(broker, 10_000)
+        assert bases(broker, "t") == [5]
+
+
+async def test_retention_opens_a_log_only_to_shorten_it(autojump_clock: MockClock) -> None:
+    async with one_broker(RETENTION) as broker:
+        for topic, retention_ms in (("t", "60000"), ("u", "600000")):
+            broker.create_topic(topic, settings=LARGE | {"retention.ms": retention_ms})
+            produce_segments(broker, topic, 3)
+        broker.directory.close()
+    async with one_broker(RETENTION, file_system=broker.file_system, image=broker.image) as broker:
+        assert broker.directory.logs == []
+        await pass_time(broker, 50_000)
+        assert broker.directory.logs == []
+        await pass_time(broker, 20_000)
+        assert [log.topic for log in broker.directory.logs] == ["t"]
+        assert bases(broker, "t") == [3]
+
+
+async def test_segments_that_cannot_be_renamed_stay_until_next_time(autojump_clock: MockClock) -> None:
+    async with one_broker(RETENTION) as broker:
+        broker.create_topic("t", settings=LARGE | {"retention.ms": "1000"})
+        produce_segments(broker, "t", 3)
+        broker.file_system.refuse("rename", errno.EIO, path_suffix=".log")
+        await pass_time(broker, 10_000)
+        assert "old segments of t-0 stay" in broker.lines.getvalue()
+        assert broker.produce("t").error_code == 0
+        await pass_time(broker, 10_000)
+        assert bases(broker, "t") == [4]
 
 
 async def test_idle_producers_are_forgotten(autojump_clock: MockClock) -> None:
