@@ -17,7 +17,6 @@ TOPIC_WAIT_SECONDS: Final = 5.0
 """How long a group's first client waits for the topic that is made for it."""
 
 BATCHES_VERSION: Final = 4  # KIP-699
-SHARE_VERSION: Final = 6  # KIP-932
 
 INVALID_REQUEST_TEXT: Final = (
     "This most likely occurs because of a request being malformed by the client library or the message was "
@@ -45,7 +44,7 @@ def handle(
     """Kafka answers COORDINATOR_NOT_AVAILABLE while the topic is made; here the first client waits for it."""
     keys = request.coordinator_keys if call.version >= BATCHES_VERSION else [request.key]
     if request.key_type != KeyType.GROUP:
-        return answer([refuse(key, request.key_type, call.version) for key in keys], call.version)
+        return answer([refuse(key, request.key_type) for key in keys], call.version)
 
     def build() -> FindCoordinatorResponse:
         return answer([find(key, call) for key in keys], call.version)
@@ -82,12 +81,12 @@ def find(group_id: str, call: Call) -> Coordinator:
     return nowhere(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
 
 
-def refuse(key: str, key_type: int, version: int) -> Coordinator:
+def refuse(key: str, key_type: int) -> Coordinator:
     """Only groups have a coordinator here."""
     message = INVALID_REQUEST_TEXT
     if key_type == KeyType.TRANSACTION:
         message = "transactions are not served yet"
-    elif key_type == KeyType.SHARE and version < SHARE_VERSION:
+    elif key_type == KeyType.SHARE:
         message = ""
     return nowhere(key, ErrorCode.INVALID_REQUEST, message)
 
