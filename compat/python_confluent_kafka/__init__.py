@@ -1,0 +1,1 @@
+"""confluent-kafka, which is librdkafka, through the scenarios: ``python -m compat.python_confluent_kafka``."""

@@ -1,0 +1,79 @@
+"""Looks at batches as the broker stores them, past the library: whether it compressed what it was told to."""
+
+import socket
+import struct
+from collections.abc import Collection
+from typing import NamedTuple
+
+from compat.probe import receive_frame, split_address
+from compat.scenarios.python.client import CODECS, TIMEOUT_SECONDS
+
+FETCH = 1
+FETCH_VERSION = 4
+SIZE_MAX = 16 * 1024 * 1024
+LENGTH_END = 12
+"""A batch's length counts what comes behind its first 12 bytes."""
+CODEC_BITS = 0b111
+
+
+class StoredBatch(NamedTuple):
+    """What a record batch of version 2 says in its header."""
+
+    base_offset: int
+    codec: str
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+
+def stored_batches(address: str, topic: str, partition: int = 0) -> list[StoredBatch]:
+    """The batches of a partition from offset 0, as far as one answer of 16 MiB holds them."""
+    ((error, data),) = fetch(address, topic, [partition])
+    if error:
+        raise ValueError(f"a fetch of {topic}-{partition} gave error {error}")
+    return read_batches(data)
+
+
+def is_served(address: str, topic: str, partition_count: int) -> bool:
+    """Whether every partition can be read.  Kafka creates topics a moment before it leads their partitions."""
+    return all(error == 0 for error, _ in fetch(address, topic, range(partition_count)))
+
+
+def fetch(address: str, topic: str, partitions: Collection[int]) -> list[tuple[int, bytes]]:
+    """Error code and records of each partition, from offset 0, without waiting."""
+    name = topic.encode()
+    head = struct.pack(">iiiib", -1, 0, 1, SIZE_MAX, 0)
+    wanted = [struct.pack(">iqi", partition, 0, SIZE_MAX) for partition in partitions]
+    one_topic = struct.pack(">ih", 1, len(name)) + name + struct.pack(">i", len(wanted)) + b"".join(wanted)
+    request = struct.pack(">hhih", FETCH, FETCH_VERSION, 1, -1) + head + one_topic
+    with socket.create_connection(split_address(address), timeout=TIMEOUT_SECONDS) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        answer = receive_frame(connection)
+    # Correlation id, throttle time, count of topics, name, count of partitions; then, for each:
+    # number, error, high watermark, last stable offset, aborted transactions (none here), size, records.
+    position = 4 + 4 + 4 + 2 + len(name) + 4
+    found = []
+    for _ in wanted:
+        _, error, _, _, _, size = struct.unpack_from(">ihqqii", answer, position)
+        start = position + 30
+        found.append((error, answer[start : start + size]))
+        position = start + size
+    return found
+
+
+def read_batches(data: bytes) -> list[StoredBatch]:
+    found = []
+    position = 0
+    while position + LENGTH_END <= len(data):
+        (length,) = struct.unpack_from(">i", data, position + 8)
+        end = position + LENGTH_END + length
+        if end > len(data):
+            break
+        base_offset, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, count = struct.unpack_from(
+            ">qiibIhiqqqhii", data, position
+        )
+        codec = CODECS[attributes & CODEC_BITS]
+        found.append(StoredBatch(base_offset, codec, producer_id, epoch, sequence, count))
+        position = end
+    return found
