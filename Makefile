@@ -1,7 +1,8 @@
 # make run     start the broker (ARGS="--port 0 --ephemeral" passes arguments)
-# make test    everything: format, lint, types, all tests
+# make test    everything: all tests, then format, lint and types
 # make check   format, lint, types and the fast tests, in under a minute
 # make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
+# make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
 # make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
 #
 # Each target creates what it needs in .venv.  Nothing else has to be installed but Python 3.11+.
@@ -14,16 +15,17 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types fast bench oracle clean
+.PHONY: help run test check format lint types fast bench bench-peers oracle clean
 
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
 
 run: $(VENV)/.runtime
 	@exec $(BIN)/python -m ottla $(ARGS)
 
-test: lint types
+test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(ARGS)
+	$(MAKE) lint types
 
 check: lint types fast
 
@@ -43,6 +45,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: $(VENV)/.dev
+	$(BIN)/python -m benchmarks peers $(ARGS)
 
 oracle: $(VENV)/.dev
 	$(BIN)/python -m compat.oracle $(ARGS)

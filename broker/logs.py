@@ -20,6 +20,21 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+REPEAT_MS = 60_000
+"""How long ``warn_seldom`` keeps silent about what it has said."""
+
+REPEATED_MAX = 100
+"""Different messages that ``warn_seldom`` remembers."""
+
+
+class _Repeated:
+    __slots__ = ("left_out", "since_ms")
+
+    def __init__(self, since_ms: int) -> None:
+        self.since_ms = since_ms
+        self.left_out = 0
+
+
 class Log:
     """Writes lines such as ``2026-03-01 09:30:00.123 WARN  closed 10.0.0.7:4711: …``.
 
@@ -37,6 +52,7 @@ class Log:
     ) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._now_ms = now_ms
+        self._repeated: dict[str, _Repeated] = {}
         self.level = level
 
     def debug(self, message: str) -> None:
@@ -53,6 +69,24 @@ class Log:
         """Something a reader may want to change; the broker goes on."""
         if self.level <= Level.WARN:
             self._write(Level.WARN, message)
+
+    def warn_seldom(self, message: str, *, about: str | None = None) -> None:
+        """Warn of what many clients may cause many times: once a minute for all that is ``about`` the same.
+
+        Without ``about`` that is the message itself.  What is left out is counted in the next line.
+        """
+        about = message if about is None else about
+        now_ms = self._now_ms()
+        known = self._repeated.get(about)
+        if known is not None and now_ms - known.since_ms < REPEAT_MS:
+            known.left_out += 1
+            return
+        if len(self._repeated) >= REPEATED_MAX:
+            self._repeated.clear()
+        self._repeated[about] = _Repeated(now_ms)
+        if known is not None and known.left_out:
+            message += f" (and {known.left_out} times more before)"
+        self.warn(message)
 
     def error(self, message: str) -> None:
         """Something failed that should have worked."""

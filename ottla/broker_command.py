@@ -5,7 +5,7 @@ What only some starts need (argument parsing, temporary directories) is imported
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ def run_broker(arguments: Sequence[str]) -> int:
         if options.data is not None:
             settings["log.dirs"] = options.data
         if options.port is not None:
-            settings["listeners"] = with_port(settings, options.port)
+            settings |= with_port(settings, options.port)
         if options.is_ephemeral:
             settings["log.dirs"] = temporary = make_temporary_directory()
         config = BrokerConfig(settings)
@@ -50,12 +50,15 @@ def run_broker(arguments: Sequence[str]) -> int:
         check(config)
         for line in (*gathered.remarks, *remarks(config)):
             log.warn(line)
-        return run(
+        forget_ready(options.ready_file)
+        status = run(
             config,
             cluster_id=gathered.cluster_id,
             on_ready=lambda ready: announce(ready, options.ready_file),
         )
-    except (ConfigError, OSError) as error:
+        forget_ready(options.ready_file)
+        return status
+    except (ConfigError, StartupError, OSError) as error:
         log.error(str(error))
         return EXIT_FAILURE
     finally:
@@ -65,25 +68,45 @@ def run_broker(arguments: Sequence[str]) -> int:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def with_port(settings: dict[str, str], port: int) -> str:
-    """``listeners`` with another port for the first that is not the controller's."""
+def with_port(settings: Mapping[str, str], port: int) -> dict[str, str]:
+    """``listeners`` with another port for the first that is not the controller's.
+
+    Where clients are told an address for that listener, its port changes, too.
+    """
     names = "controller.listener.names"
     controllers = BrokerConfig(
         {names: settings[names]} if names in settings else {}
     ).controller_listener_names
-    entries = settings.get("listeners", "PLAINTEXT://:9092").split(",")
-    for index, entry in enumerate(entries):
-        name, separator, _ = entry.strip().partition("://")
-        if separator and name.upper() not in controllers:
-            entries[index] = f"{entry.rpartition(':')[0]}:{port}"
-            break
-    return ",".join(entries)
+    listeners = settings.get("listeners", "PLAINTEXT://:9092").split(",")
+    chosen = next((name for name in map(name_of, listeners) if name and name not in controllers), None)
+    changed = {"listeners": listeners}
+    if "advertised.listeners" in settings:
+        changed["advertised.listeners"] = settings["advertised.listeners"].split(",")
+    return {
+        setting: ",".join(
+            f"{entry.rpartition(':')[0]}:{port}" if name_of(entry) == chosen else entry for entry in entries
+        )
+        for setting, entries in changed.items()
+    }
+
+
+def name_of(entry: str) -> str:
+    """The listener's name in ``name://host:port``; empty if it is not of that form."""
+    name, separator, _ = entry.strip().partition("://")
+    return name.upper() if separator else ""
 
 
 def announce(ready: Ready, ready_file: str | None) -> None:
-    """Tell the user, and whoever waits for the file, where the broker is."""
+    """Tell whoever waits for the file, and the user, where the broker is."""
     brokers = [connectable(address) for _, address in ready.brokers]
     controllers = [connectable(address) for _, address in ready.controllers]
+    if ready_file is not None:
+        try:
+            partial = f"{ready_file}.{os.getpid()}.part"
+            Path(partial).write_text(f"{brokers[0]}\n")
+            os.replace(partial, ready_file)  # whoever sees the file sees all of it
+        except OSError as error:
+            raise StartupError(f"cannot write {ready_file}: {error.strerror or error}") from error
     line = f"Ottla is ready at {', '.join(brokers)}"
     if controllers:
         line += f"; controller at {', '.join(controllers)}"
@@ -92,13 +115,17 @@ def announce(ready: Ready, ready_file: str | None) -> None:
         sys.stdout.flush()
     except OSError:
         pass  # nobody reads any more: no reason not to serve
+
+
+def forget_ready(ready_file: str | None) -> None:
+    """Remove the file of an earlier start: while it is there, a broker can be reached."""
     if ready_file is not None:
         try:
-            partial = f"{ready_file}.{os.getpid()}.part"
-            Path(partial).write_text(f"{brokers[0]}\n")
-            os.replace(partial, ready_file)  # whoever sees the file sees all of it
+            os.remove(ready_file)
+        except FileNotFoundError:
+            pass
         except OSError as error:
-            raise StartupError(f"cannot write {ready_file}: {error.strerror or error}") from error
+            raise StartupError(f"cannot replace {ready_file}: {error.strerror or error}") from error
 
 
 def connectable(address: Address) -> str:

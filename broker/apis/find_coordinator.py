@@ -18,6 +18,9 @@ TOPIC_WAIT_SECONDS: Final = 5.0
 
 BATCHES_VERSION: Final = 4  # KIP-699
 
+NO_TRANSACTIONS: Final = "transactions are not served yet"
+"""Told with the one error after which no client tries again: librdkafka would wait for ever for another."""
+
 INVALID_REQUEST_TEXT: Final = (
     "This most likely occurs because of a request being malformed by the client library or the message was "
     "sent to an incompatible broker. See the broker logs for more details."
@@ -43,6 +46,10 @@ def handle(
 ) -> FindCoordinatorResponse | Waiting[FindCoordinatorResponse]:
     """Kafka answers COORDINATOR_NOT_AVAILABLE while the topic is made; here the first client waits for it."""
     keys = request.coordinator_keys if call.version >= BATCHES_VERSION else [request.key]
+    if request.key_type == KeyType.TRANSACTION:
+        call.services.log.warn_seldom(f"{call.peer.host}: {NO_TRANSACTIONS}")
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return answer([nowhere(key, code, NO_TRANSACTIONS) for key in keys], call.version)
     if request.key_type != KeyType.GROUP:
         return answer([refuse(key, request.key_type) for key in keys], call.version)
 
@@ -83,11 +90,7 @@ def find(group_id: str, call: Call) -> Coordinator:
 
 def refuse(key: str, key_type: int) -> Coordinator:
     """Only groups have a coordinator here."""
-    message = INVALID_REQUEST_TEXT
-    if key_type == KeyType.TRANSACTION:
-        message = "transactions are not served yet"
-    elif key_type == KeyType.SHARE:
-        message = ""
+    message = "" if key_type == KeyType.SHARE else INVALID_REQUEST_TEXT
     return nowhere(key, ErrorCode.INVALID_REQUEST, message)
 
 

@@ -16,8 +16,10 @@ def handle(
     """A producer without transactions gets a new id and epoch 0, whatever id and epoch it had before."""
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return answer(KafkaError(ErrorCode.INVALID_REQUEST))
-    if request.transactional_id is not None:  # transactions are not served yet, and an empty id never is
+    if request.transactional_id == "":
         return answer(KafkaError(ErrorCode.INVALID_REQUEST))
+    if request.transactional_id is not None:  # see FindCoordinator, which such a producer asks first
+        return answer(KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     producer_ids = call.services.producer_ids
     producer_id = producer_ids.take()
     if producer_id is not None:

@@ -6,7 +6,7 @@ The texts of the rules are Kafka's: a client that alters a broker's settings is 
 from collections.abc import Callable, Mapping
 
 from broker.config.broker_config import BrokerConfig
-from broker.config.definitions import Scope, find
+from broker.config.definitions import Scope, definitions, find
 from broker.config.listeners import ListenerAddress, read_pairs
 from broker.config.value_types import ConfigError
 
@@ -331,10 +331,19 @@ def remarks(config: BrokerConfig) -> list[str]:
         elif base != name or (not known.is_heeded and config.get(name) != known.default):
             ignored.append(name)
     if unknown:
-        lines.append(f"unknown settings, ignored: {', '.join(sorted(unknown))}")
+        lines.append(f"unknown settings, ignored: {', '.join(map(_with_likely_name, sorted(unknown)))}")
     if ignored:
         lines.append(f"settings without effect in this broker yet: {', '.join(sorted(ignored))}")
     return lines
+
+
+def _with_likely_name(name: str) -> str:
+    """A misspelt name with what was probably meant."""
+    from difflib import get_close_matches
+
+    known = [definition.name for definition in definitions(Scope.BROKER) if not definition.is_dynamic_only]
+    close = get_close_matches(name, known, n=1, cutoff=0.85)
+    return f"{name} (did you mean {close[0]}?)" if close else name
 
 
 def base_name(name: str) -> str:

@@ -71,7 +71,7 @@ class AutomaticTopics:
         if error is not None and error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
             error = None
         if error is not None:
-            self._services.log.warn(f"topic {name} could not be created automatically: {error}")
+            self._services.log.warn_seldom(f"topic {name} could not be created automatically: {error}")
         for done in self._under_way.pop(name):
             done(error)
 

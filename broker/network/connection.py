@@ -128,7 +128,9 @@ class Connection:
         finally:
             self._end()
         if reason is not None:
-            self._surroundings.log.warn(f"closed the connection of {self.state}: {reason}")
+            self._surroundings.log.warn_seldom(
+                f"closed the connection of {self.state}: {reason}", about=f"{self.state.peer.host}: {reason}"
+            )
 
     def close(self, reason: str | None) -> None:
         """Close at once, from outside, with a line in the log unless there is no ``reason``."""

@@ -26,11 +26,6 @@ from broker.network.timers import Timers
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Neither descriptor nor memory is left for another socket."""
 
-_COMPLAINT_SECONDS: Final = 60.0
-"""The same complaint is not repeated within this time, however many clients knock."""
-
-_COMPLAINTS_REMEMBERED: Final = 100
-
 _SWEEP_SECONDS_MAX: Final = 30.0
 _SWEEP_SECONDS_MIN: Final = 0.05
 _SWEEP_SECONDS_WHEN_SHORT: Final = 1.0
@@ -98,7 +93,6 @@ class Network:
         self._numbers = itertools.count(1)
         self._per_address: Counter[str] = Counter()
         self._room_changed = trio.Event()
-        self._complained_at: dict[str, float] = {}
 
     def apply(self, settings: NetworkSettings) -> None:
         """Take over how many connections there may be; the other settings hold from the start."""
@@ -121,9 +115,10 @@ class Network:
                 continue
             except OSError as error:
                 if error.errno in _NO_ROOM:
-                    self._complain(
-                        f"{bound.listener.name} can accept nobody at the moment: {error.strerror}",
-                        f" ({len(self.connections)} connections are open)",
+                    self.log.warn_seldom(
+                        f"{bound.listener.name} can accept nobody at the moment: {error.strerror} "
+                        f"({len(self.connections)} connections are open)",
+                        about=f"{bound.listener.name}: {error.errno}",
                     )
                     await trio.sleep(limits.ACCEPT_RETRY_SECONDS)
                 elif error.errno in (errno.EBADF, errno.ENOTSOCK, errno.EINVAL):
@@ -186,9 +181,10 @@ class Network:
             peer.host, self.settings.connections_per_address_max
         )
         if self._per_address[peer.host] >= limit:
-            self._complain(
-                f"{peer.host} has as many connections as one address may have: {limit}",
-                f"; closed {peer} ({listener.name})",
+            self.log.warn_seldom(
+                f"{peer.host} has as many connections as one address may have: {limit}; "
+                f"closed {peer} ({listener.name})",
+                about=f"{peer.host}: {limit}",
             )
             connected.close()
             return None
@@ -206,21 +202,11 @@ class Network:
         if len(self.connections) < self.settings.connections_max:
             return
         limit = self.settings.connections_max
-        self._complain(
+        self.log.warn_seldom(
             f"{listener.name} lets clients wait, as {limit} connections are open (max.connections)"
         )
         while len(self.connections) >= self.settings.connections_max:
             await self._room_changed.wait()
-
-    def _complain(self, complaint: str, details: str = "") -> None:
-        """Warn, unless the same ``complaint`` has been made lately."""
-        now = trio.current_time()
-        if self._complained_at.get(complaint, -math.inf) > now - _COMPLAINT_SECONDS:
-            return
-        if len(self._complained_at) >= _COMPLAINTS_REMEMBERED:
-            self._complained_at.clear()
-        self._complained_at[complaint] = now
-        self.log.warn(complaint + details)
 
     def _wake_doors(self) -> None:
         self._room_changed.set()

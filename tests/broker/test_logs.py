@@ -87,3 +87,22 @@ def test_a_terminal_that_is_gone_stops_nobody() -> None:
     closed = io.StringIO()
     closed.close()
     Log(closed).error("unheard")
+
+
+def test_what_many_clients_cause_is_said_once_a_minute() -> None:
+    output = io.StringIO()
+    now_ms = [0]
+    log = Log(output, now_ms=lambda: now_ms[0])
+    for port in (1, 2, 3):
+        log.warn_seldom(f"closed {port}", about="closed")
+    log.warn_seldom("something else")
+    now_ms[0] = 60_000
+    log.warn_seldom("closed 4", about="closed")
+    log.warn_seldom("something else")
+    messages = [line.partition(" WARN  ")[2] for line in output.getvalue().splitlines()]
+    assert messages == [
+        "closed 1",
+        "something else",
+        "closed 4 (and 2 times more before)",
+        "something else",
+    ]

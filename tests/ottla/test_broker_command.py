@@ -93,7 +93,7 @@ def test_help_and_version_end_it_with_0(word: str, capsys: pytest.CaptureFixture
     ],
 )
 def test_the_port_is_that_of_the_first_listener_for_clients(settings: dict[str, str], listeners: str) -> None:
-    assert with_port(settings, 5) == listeners
+    assert with_port(settings, 5) == {"listeners": listeners}
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,9 @@ async def test_transactions_have_no_coordinator_yet(version: int) -> None:
             request = FindCoordinatorRequest(key_type=1, key="t")
         found = broker.ask(request, FindCoordinatorResponse, version)
         answer = found.coordinators[0] if version >= 4 else found
-        assert answer.error_code == ErrorCode.INVALID_REQUEST
+        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         assert answer.error_message == "transactions are not served yet"
+        assert "transactions are not served yet" in broker.broker.lines.getvalue()
 
 
 @pytest.mark.parametrize("version", range(1, 7))

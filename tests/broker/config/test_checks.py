@@ -126,6 +126,12 @@ def test_settings_that_do_nothing_are_named_once() -> None:
     ]
 
 
+def test_a_misspelt_name_comes_with_what_was_probably_meant() -> None:
+    assert remarks(BrokerConfig({"num.partitons": "3", "my.own": "x"})) == [
+        "unknown settings, ignored: my.own, num.partitons (did you mean num.partitions?)"
+    ]
+
+
 def test_an_authorizer_that_nobody_asks_is_pointed_out() -> None:
     (line,) = remarks(
         BrokerConfig({"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"})
