@@ -5,6 +5,7 @@ Reading raises CorruptFile unless every line is as it must be; a missing or empt
 
 from collections.abc import Iterable, Mapping
 
+from storage import paths
 from storage.errors import CorruptFile
 from storage.filesystem import FileSystem
 
@@ -20,7 +21,7 @@ def read_offsets(file_system: FileSystem, path: str) -> dict[Replica, int]:
     for line in _read_lines(file_system, path):
         try:
             topic, partition, offset = line.split()
-            offsets[topic, int(partition)] = int(offset)
+            offsets[topic, int(partition)] = _bounded(offset, paths.OFFSET_MAX)
         except ValueError:
             raise CorruptFile(path, f"malformed line {line!r}") from None
     return offsets
@@ -36,7 +37,7 @@ def read_epochs(file_system: FileSystem, path: str) -> list[tuple[int, int]]:
     for line in _read_lines(file_system, path):
         try:
             epoch, start = line.split()
-            epochs.append((int(epoch), int(start)))
+            epochs.append((_bounded(epoch, paths.EPOCH_MAX), _bounded(start, paths.OFFSET_MAX)))
         except ValueError:
             raise CorruptFile(path, f"malformed line {line!r}") from None
     return epochs
@@ -68,6 +69,14 @@ def _read_lines(file_system: FileSystem, path: str) -> list[str]:
     if count != len(entries):
         raise CorruptFile(path, f"{count} entries were written, {len(entries)} are there")
     return entries
+
+
+def _bounded(digits: str, highest: int) -> int:
+    """Raises ValueError for what no log can contain."""
+    number = int(digits)
+    if not 0 <= number <= highest:
+        raise ValueError(digits)
+    return number
 
 
 def _format_lines(lines: list[str]) -> bytes:

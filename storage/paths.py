@@ -34,6 +34,9 @@ DELETE_MARK = "-delete"
 STRAY_MARK = "-stray"
 FUTURE_MARK = "-future"
 
+OFFSET_MAX = (1 << 63) - 1
+EPOCH_MAX = (1 << 31) - 1
+
 NAME_SIZE_MAX = 255
 """What file systems allow for a name, in bytes."""
 
@@ -44,11 +47,15 @@ def offset_name(offset: int) -> str:
 
 
 def parse_offset_name(name: str, suffix: str) -> int | None:
-    """The offset in a file name like ``00000000000000000042.log``, or None for another name."""
+    """The offset in a file name like ``00000000000000000042.log``, or None for another name.
+
+    No file of a log has a number for a name that is too large for an offset.
+    """
     digits = name.removesuffix(suffix)
     if len(digits) == len(name) or not (digits.isascii() and digits.isdigit()):
         return None
-    return int(digits)
+    offset = int(digits)
+    return offset if offset <= OFFSET_MAX else None
 
 
 def replica_name(topic: str, partition: int) -> str:

@@ -61,6 +61,8 @@ def parse_snapshot_name(name: str) -> SnapshotId | None:
         return None
     if not (offset + epoch).isascii() or not (offset + epoch).isdigit():
         return None
+    if int(offset) > paths.OFFSET_MAX or int(epoch) > paths.EPOCH_MAX:
+        return None
     return SnapshotId(int(offset), int(epoch))
 
 

@@ -7,6 +7,9 @@ def test_segment_files_are_named_after_twenty_digits() -> None:
     assert paths.parse_offset_name("00000000000000000042.index", ".log") is None
     assert paths.parse_offset_name("leader-epoch-checkpoint", ".log") is None
     assert paths.parse_offset_name("٣.log", ".log") is None
+    assert paths.parse_offset_name("09223372036854775807.log", ".log") == (1 << 63) - 1
+    for too_large in ("09223372036854775808.log", "99999999999999999999.log"):
+        assert paths.parse_offset_name(too_large, ".log") is None, too_large
 
 
 def test_a_replica_is_split_at_the_last_dash() -> None:
