@@ -1,6 +1,7 @@
 """Kafka's checkpoint files: a version, a count, and one entry a line.
 
-Reading raises CorruptFile unless every line is as it must be; a missing or empty file has no entries.
+Reading raises CorruptFile unless every line is as it must be, and DiskFailure if the file cannot be read;
+a missing or empty file has no entries.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from storage import paths
 from storage.errors import CorruptFile
 from storage.filesystem import FileSystem
+from storage.small_files import read_small_file
 
 VERSION = "0"
 
@@ -48,10 +50,11 @@ def format_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
 
 
 def _read_lines(file_system: FileSystem, path: str) -> list[str]:
-    try:
-        text = file_system.read_file(path).decode("utf-8")
-    except FileNotFoundError:
+    content = read_small_file(file_system, path)
+    if content is None:
         return []
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
         raise CorruptFile(path, "not a text file") from None
     lines = text.splitlines()

@@ -154,10 +154,7 @@ class LogDirectory:
 
     def write_properties(self, properties: MetaProperties) -> None:
         """Format the directory, or complete what an older Kafka wrote."""
-        try:
-            write_meta_properties(self.services.file_system, self.path, properties)
-        except OSError as error:
-            raise DiskFailure(self.path, "write in", error) from error
+        write_meta_properties(self.services.file_system, self.path, properties)
         self.properties = properties
 
     # Replicas
@@ -398,10 +395,7 @@ class LogDirectory:
             self.begin_checkpoint()()
             self.begin_high_watermark_checkpoint()()
             if not self._unrecovered:
-                try:
-                    write_clean_shutdown(self.services.file_system, self.path, broker_epoch)
-                except OSError as error:
-                    raise DiskFailure(self.path, "write in", error) from error
+                write_clean_shutdown(self.services.file_system, self.path, broker_epoch)
         finally:
             self._lock.release()
 
@@ -414,8 +408,8 @@ class LogDirectory:
         try:
             if self._has_mark and not self._is_touched:
                 write_clean_shutdown(self.services.file_system, self.path, self.previous_broker_epoch)
-        except OSError as error:
-            self.services.report(f"{self.path} will be recovered by the next start: {error}")
+        except DiskFailure as failure:
+            self.services.report(f"{self.path} will be recovered by the next start: {failure}")
         finally:
             self._lock.release()
 

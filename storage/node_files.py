@@ -1,7 +1,8 @@
 """The small files that say whose a directory is and how it was left.
 
 ``meta.properties`` and ``.kafka_cleanshutdown`` stand in every log directory, ``partition.metadata``
-in every replica, ``quorum-state`` beside the metadata log.
+in every replica, ``quorum-state`` beside the metadata log.  What cannot be read or written raises
+DiskFailure, and what holds something else CorruptFile; each names the file.
 """
 
 import os
@@ -12,6 +13,7 @@ from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 from storage import paths
 from storage.errors import CorruptFile, UnsupportedFormat
 from storage.filesystem import FileSystem
+from storage.small_files import read_small_file, write_small_file
 
 # meta.properties
 
@@ -28,12 +30,9 @@ class MetaProperties(NamedTuple):
 def read_meta_properties(file_system: FileSystem, directory: str) -> MetaProperties | None:
     """None if the directory was never formatted.  Raises CorruptFile."""
     path = os.path.join(directory, paths.META_PROPERTIES)
-    try:
-        text = file_system.read_file(path).decode("utf-8")
-    except FileNotFoundError:
+    text = _read_text(file_system, path)
+    if text is None:
         return None
-    except UnicodeDecodeError:
-        raise CorruptFile(path, "not a text file") from None
     values = parse_properties(text)
     version = _number(path, values, "version")
     if version not in (0, 1):
@@ -68,7 +67,15 @@ def write_meta_properties(file_system: FileSystem, directory: str, properties: M
     if properties.directory_id is not None:
         values["directory.id"] = uuid_to_text(properties.directory_id)
     path = os.path.join(directory, paths.META_PROPERTIES)
-    file_system.write_durably(path, format_properties(values).encode("utf-8"))
+    write_small_file(file_system, path, format_properties(values).encode("utf-8"))
+
+
+def _read_text(file_system: FileSystem, path: str) -> str | None:
+    content = read_small_file(file_system, path)
+    try:
+        return None if content is None else content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CorruptFile(path, "not a text file") from None
 
 
 def _number(path: str, values: Mapping[str, str], name: str) -> int:
@@ -131,9 +138,8 @@ def read_clean_shutdown(file_system: FileSystem, directory: str) -> int | None:
 
     That the file exists is what counts: older Kafkas left it empty.
     """
-    try:
-        text = file_system.read_file(os.path.join(directory, paths.CLEAN_SHUTDOWN))
-    except FileNotFoundError:
+    text = read_small_file(file_system, os.path.join(directory, paths.CLEAN_SHUTDOWN))
+    if text is None:
         return None
     values = _json_object(text)
     epoch = values.get("brokerEpoch") if values is not None else None
@@ -143,7 +149,7 @@ def read_clean_shutdown(file_system: FileSystem, directory: str) -> int | None:
 def write_clean_shutdown(file_system: FileSystem, directory: str, broker_epoch: int) -> None:
     """The last step of a stop: everything else must be on the device."""
     path = os.path.join(directory, paths.CLEAN_SHUTDOWN)
-    file_system.write_durably(path, b'{"version":0,"brokerEpoch":%d}' % broker_epoch)
+    write_small_file(file_system, path, b'{"version":0,"brokerEpoch":%d}' % broker_epoch)
 
 
 def _json_object(text: bytes) -> dict[str, Any] | None:
@@ -162,12 +168,9 @@ def _json_object(text: bytes) -> dict[str, Any] | None:
 def read_topic_id(file_system: FileSystem, directory: str) -> bytes | None:
     """The topic id of the replica in ``directory``; None if it has none and so is a stray."""
     path = os.path.join(directory, paths.PARTITION_METADATA)
-    try:
-        text = file_system.read_file(path).decode("utf-8")
-    except FileNotFoundError:
+    text = _read_text(file_system, path)
+    if text is None:
         return None
-    except UnicodeDecodeError:
-        raise CorruptFile(path, "not a text file") from None
     values = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     try:
         version = int(values["version"])
@@ -211,9 +214,8 @@ class QuorumState(NamedTuple):
 def read_quorum_state(file_system: FileSystem, directory: str) -> QuorumState | None:
     """None if no election was ever noted.  Raises CorruptFile."""
     path = os.path.join(directory, paths.QUORUM_STATE)
-    try:
-        text = file_system.read_file(path)
-    except FileNotFoundError:
+    text = read_small_file(file_system, path)
+    if text is None:
         return None
     values = _json_object(text)
     if values is None:
@@ -258,4 +260,4 @@ def write_quorum_state(file_system: FileSystem, directory: str, state: QuorumSta
             "data_version": 1,
         }
     text = json.dumps(values, separators=(",", ":")).encode()
-    file_system.write_durably(os.path.join(directory, paths.QUORUM_STATE), text)
+    write_small_file(file_system, os.path.join(directory, paths.QUORUM_STATE), text)

@@ -14,6 +14,7 @@ from broker.raft.snapshots import BOOTSTRAP, build_snapshot
 from broker.raft.voters import Voter, VoterEndpoint
 from protocol.stored.metadata_records import FeatureLevelRecord
 from storage import paths
+from storage.errors import DiskFailure
 from storage.filesystem import FileSystem
 from storage.node_files import MetaProperties, write_meta_properties
 
@@ -48,7 +49,7 @@ def format_directories(
     """Format directories that are not; return the id each of them got.
 
     ``metadata_directory`` is None where that one is formatted already.  Returns when everything is on
-    the device.  Raises OSError, UnknownFeature.
+    the device.  Raises DiskFailure, UnknownFeature.
     """
     records = bootstrap_records(plan)
     given = {}
@@ -57,9 +58,12 @@ def format_directories(
         directories.insert(0, metadata_directory)
     for directory in directories:
         directory_id = given[directory] = new_id()
-        file_system.make_directory(directory)
-        if directory == metadata_directory:
-            _write_bootstrap(file_system, directory, directory_id, plan, records, now_ms)
+        try:
+            file_system.make_directory(directory)
+            if directory == metadata_directory:
+                _write_bootstrap(file_system, directory, directory_id, plan, records, now_ms)
+        except OSError as error:
+            raise DiskFailure(directory, "format", error) from error
         properties = MetaProperties(plan.cluster_id, plan.node_id, directory_id)
         write_meta_properties(file_system, directory, properties)
     return given

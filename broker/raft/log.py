@@ -28,7 +28,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError, KafkaError
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.schema import Message
-from storage.errors import CorruptFile, CorruptLog
+from storage.errors import CorruptFile, CorruptLog, DiskFailure
 from storage.log_services import LogServices
 from storage.node_files import QuorumState, read_quorum_state, write_quorum_state
 from storage.partition_log import PartitionLog
@@ -108,9 +108,15 @@ class MetadataLog:
     def load(self, cluster_id: str, *, now_ms: int) -> Loaded:
         """Read snapshot and log into an image.
 
-        Raises CorruptFile, and ReplayError for records that contradict each other.  A log that ends
-        before the newest snapshot does is dropped: the snapshot came from elsewhere.
+        Raises CorruptFile, which records that contradict each other are, too, or DiskFailure.  A log that
+        ends before the newest snapshot does is dropped: the snapshot came from elsewhere.
         """
+        try:
+            return self._load(cluster_id, now_ms)
+        except OSError as error:
+            raise DiskFailure(error.filename or self.directory, "load", error) from error
+
+    def _load(self, cluster_id: str, now_ms: int) -> Loaded:
         remove_leftovers(self.file_system, self.directory)
         replay = Replay(empty_image(cluster_id))
         notes = KRaftNotes()

@@ -28,7 +28,7 @@ from protocol.messages.produce import (
 )
 from protocol.records.batch import read_batches
 from protocol.records.builder import build_batch
-from storage.errors import DirectoryLocked
+from storage.errors import DirectoryLocked, DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 from tests.support.raw_client import RawClient
 
@@ -226,3 +226,24 @@ async def test_partitions_without_meta_properties_are_nobody_s() -> None:
         async with running(file_system):
             raise AssertionError("it started")
     assert refused.group_contains(StartupError, match="no meta.properties")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "__cluster_metadata-0/quorum-state",
+        "__cluster_metadata-0/00000000000000000077-0000000001.checkpoint",
+        "__cluster_metadata-0/00000000000000000077-0000000001-1.checkpoint.part",
+    ],
+)
+async def test_a_directory_in_the_place_of_a_file_is_named_and_ends_the_start(name: str) -> None:
+    file_system = MemoryFileSystem()
+    async with running(file_system):
+        pass
+    if file_system.exists(f"{DATA}/{name}"):
+        file_system.remove(f"{DATA}/{name}")
+    file_system.make_directory(f"{DATA}/{name}")
+    with pytest.raises(BaseExceptionGroup) as refused:
+        async with running(file_system):
+            raise AssertionError("it started")
+    assert refused.group_contains(DiskFailure, match=f"{name}: Is a directory")

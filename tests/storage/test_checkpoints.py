@@ -1,7 +1,7 @@
 import pytest
 
 from storage.checkpoints import format_epochs, format_offsets, read_epochs, read_offsets
-from storage.errors import CorruptFile
+from storage.errors import CorruptFile, DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 
 
@@ -60,3 +60,11 @@ def test_damage_is_an_error_that_names_the_file(text: bytes) -> None:
     assert damage.value.path == "file"
     with pytest.raises(CorruptFile):
         read_epochs(stored(text), "file")
+
+
+def test_a_checkpoint_that_cannot_be_read_is_named() -> None:
+    memory = MemoryFileSystem()
+    memory.make_directory("file")
+    for read in (read_offsets, read_epochs):
+        with pytest.raises(DiskFailure, match="cannot read file: Is a directory"):
+            read(memory, "file")

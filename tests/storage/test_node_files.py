@@ -1,7 +1,11 @@
+import errno
+from collections.abc import Callable
+
 import pytest
 
 from protocol.uuids import ONE_UUID, ZERO_UUID, uuid_from_text
-from storage.errors import CorruptFile, UnsupportedFormat
+from storage.errors import CorruptFile, DiskFailure, UnsupportedFormat
+from storage.filesystem import FileSystem
 from storage.memory_filesystem import MemoryFileSystem
 from storage.node_files import (
     MetaProperties,
@@ -33,6 +37,29 @@ def empty() -> MemoryFileSystem:
     memory.make_directory("d")
     memory.sync_everything()
     return memory
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("meta.properties", read_meta_properties),
+        (".kafka_cleanshutdown", read_clean_shutdown),
+        ("partition.metadata", read_topic_id),
+        ("quorum-state", read_quorum_state),
+    ],
+)
+def test_what_cannot_be_read_is_named(name: str, read: Callable[[FileSystem, str], object]) -> None:
+    memory = MemoryFileSystem()
+    memory.make_directory(f"d/{name}")
+    with pytest.raises(DiskFailure, match=f"cannot read d/{name}: Is a directory"):
+        read(memory, "d")
+
+
+def test_what_cannot_be_written_is_named() -> None:
+    memory = empty()
+    memory.refuse("sync", errno.EIO, path_suffix="quorum-state.tmp")
+    with pytest.raises(DiskFailure, match="cannot write d/quorum-state: Input/output error"):
+        write_quorum_state(memory, "d", QuorumState(1, 2))
 
 
 # meta.properties
