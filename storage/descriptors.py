@@ -3,6 +3,7 @@
 from collections import deque
 from threading import Lock
 
+from storage.errors import OUT_OF_DESCRIPTORS
 from storage.filesystem import File, FileSystem
 
 
@@ -22,6 +23,24 @@ class Descriptors:
     @property
     def open_count(self) -> int:
         return len(self._open)
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open a file that is not kept open.  If descriptors are short, some of those kept are let go."""
+        while True:
+            try:
+                return self.file_system.open(path, create=create)
+            except OSError as error:
+                if error.errno not in OUT_OF_DESCRIPTORS or not self.make_room():
+                    raise
+
+    def make_room(self) -> bool:
+        """Let go of the older half of what is open; return whether that was anything."""
+        with self._lock:
+            queue = self._open
+            count = (len(queue) + 1) // 2
+            for _ in range(count):
+                queue.popleft()._file = None
+            return count > 0
 
     def _opened(self, file: "CachedFile") -> None:
         with self._lock:
@@ -61,11 +80,16 @@ class CachedFile:
         """The open file.  Use it now; hold it only as long as it must stay readable."""
         file = self._file
         if file is None:
-            file = self._descriptors.file_system.open(self.path, create=create)
+            file = self._descriptors.open(self.path, create=create)
             self._file = file
             self._descriptors._opened(self)
         self.was_used = True
         return file
+
+    @property
+    def opened(self) -> File | None:
+        """The file if it is open just now."""
+        return self._file
 
     def modified_ms(self) -> int:
         """When the file was last written, in ms."""

@@ -1,5 +1,10 @@
 """What storage refuses, or cannot do: facts only.  ``broker/errors.py`` gives each its code."""
 
+import errno
+
+OUT_OF_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
+"""Neither this process nor the machine can open another file: nothing is wrong with the disk."""
+
 
 class StorageError(Exception):
     """Base of everything that storage raises on purpose."""
@@ -109,6 +114,11 @@ class DiskFailure(StorageError):
         self.path = path
         self.action = action
         self.cause = cause
+
+    @property
+    def lacks_descriptor(self) -> bool:
+        """A file could not even be opened, for want of a descriptor: the same may work later."""
+        return self.cause.errno in OUT_OF_DESCRIPTORS
 
 
 class CorruptFile(StorageError):

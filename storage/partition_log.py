@@ -509,10 +509,7 @@ class PartitionLog:
             return None
         if self.recovery_point == self.log_end and not self.leader_epochs.changed and not self._unsynced:
             return None
-        try:
-            return FlushJob(self)
-        except OSError as error:
-            raise DiskFailure(self.directory, "read", error) from error
+        return FlushJob(self)
 
     def flush(self) -> None:
         """The three steps at once, where waiting is right: at a stop, in the controller, in tests."""
@@ -596,10 +593,13 @@ class PartitionLog:
 class FlushJob:
     """One flush under way.  ``recovery_point`` moves in ``finish``, to where ``begin_flush`` saw the end.
 
-    Why a thread may run it while the loop goes on: it holds its own references to open files, so
-    that neither rolling nor deletion closes them; fsync covers at least what was written before; and
-    sealed files do not change.  The active segment's indexes are left out, to spare two fsyncs of
-    three: recovery rebuilds them, see ``segments.first_untrusted``.
+    Why a thread may run it while the loop goes on: neither rolling nor deletion closes a file that it
+    holds; fsync covers at least what was written before; and sealed files do not change.  The active
+    segment's indexes are left out, to spare two fsyncs of three: recovery rebuilds them, see
+    ``segments.first_untrusted``.
+
+    It holds the files that are open anyway.  The others, which may be thousands after a recovery, are
+    opened one by one; what has been deleted or replaced by then needs no fsync from here.
     """
 
     __slots__ = (
@@ -620,33 +620,41 @@ class FlushJob:
         self._cuts = log._cuts
         self._sealed = list(log._unsynced)
         self._snapshots = dict(log._snapshots.unsynced)
-        self._files: list[File] = [log._snapshots.open(offset) for offset in self._snapshots]
+        self._files: list[tuple[str, File | None]] = [
+            (log._snapshots.path(offset), None) for offset in self._snapshots
+        ]
         for segment in self._sealed:
-            self._files.append(segment.file.open())
-            self._files += segment.open_indexes()
+            self._files += [(file.path, file.opened) for file in segment.files]
         if log._active not in self._sealed:
-            self._files.append(log._active.file.open())
+            active = log._active.file
+            self._files.append((active.path, active.opened))
         self._names = log._names_changed
         self._syncs_parent = log._is_new
 
     def run(self) -> None:
         """Fsync.  Safe in a thread while the loop appends, rolls, truncates or deletes.
 
-        Raises DiskFailure, after which ``finish`` must not be called.
+        Raises DiskFailure, after which ``finish`` must not be called.  If it ``lacks_descriptor`` no fsync
+        has failed, and this may be called again.
         """
         log = self._log
         file_system = log._services.file_system
         path = log.directory
         with log._flush_lock:
             try:
-                for file in self._files:
-                    path = file.path
-                    file.sync()
+                for path, held in self._files:
+                    file = self._open(path) if held is None else held
+                    if file is not None:
+                        file.sync()
                 if log.leader_epochs.changed:
                     # In this order: what is assigned from here on is stored by the next flush.
                     log.leader_epochs.changed = False
                     path = os.path.join(log.directory, paths.LEADER_EPOCHS)
-                    file_system.write_durably(path, format_epochs(log.leader_epochs.entries))
+                    try:
+                        file_system.write_durably(path, format_epochs(log.leader_epochs.entries))
+                    except OSError:
+                        log.leader_epochs.changed = True
+                        raise
                 elif self._names > log._names_synced:
                     path = log.directory
                     file_system.sync_directory(path)
@@ -656,7 +664,22 @@ class FlushJob:
             except OSError as error:
                 if log._is_gone:
                     return
-                raise DiskFailure(path, "flush", error) from error
+                failure = DiskFailure(path, "flush", error)
+                if failure.lacks_descriptor:
+                    log._services.descriptors.make_room()
+                raise failure from error
+
+    def _open(self, path: str) -> File | None:
+        """A file for its fsync; None if it has gone since this flush began, or never was."""
+        log = self._log
+        try:
+            return log._services.descriptors.open(path)
+        except FileNotFoundError:
+            if self._cuts != log._cuts or self._names != log._names_changed:
+                return None
+            if path.endswith(paths.TRANSACTION_INDEX):
+                return None
+            raise
 
     def finish(self) -> None:
         """Back on the loop: move recovery_point."""

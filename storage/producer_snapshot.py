@@ -11,7 +11,7 @@ from struct import Struct, error
 from protocol.records.checksum import crc32c
 from storage import paths
 from storage.errors import CorruptFile, UnsupportedFormat
-from storage.filesystem import File, FileSystem
+from storage.filesystem import FileSystem
 from storage.paths import parse_offset_name
 from storage.producer_state import NO_SEQUENCE, NO_TRANSACTION, ProducerBatch, ProducerEntry
 
@@ -132,10 +132,6 @@ class ProducerSnapshots:
             insort(self._offsets, offset)
         self._writes += 1
         self.unsynced[offset] = self._writes
-
-    def open(self, offset: int) -> File:
-        """The file, for an fsync."""
-        return self._file_system.open(self.path(offset))
 
     def distrust(self) -> None:
         """Take it that no snapshot is on the device."""

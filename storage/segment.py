@@ -224,6 +224,11 @@ class Segment:
         self.time_index.store()
         self.transaction_index.store()
 
+    @property
+    def files(self) -> tuple[CachedFile, ...]:
+        """All of them, which are complete after ``seal``; few segments have the last one on disk."""
+        return self.file, self.offset_index.file, self.time_index.file, self.transaction_index.file
+
     def open_indexes(self) -> list[File]:
         """Their files, for an fsync after ``seal``."""
         files = [self.offset_index.open_file(), self.time_index.open_file()]

@@ -54,6 +54,11 @@ class SparseIndex:
     def path(self) -> str:
         return self._file.path
 
+    @property
+    def file(self) -> CachedFile:
+        """Where the entries are, but for those that are in memory only."""
+        return self._file
+
     def begin(self) -> None:
         """There is no file yet, so there are no entries: instead of ``load``, for a new segment."""
         self.count = 0

@@ -1,3 +1,7 @@
+import errno
+
+import pytest
+
 from storage.descriptors import CachedFile, Descriptors
 from storage.memory_filesystem import MemoryFileSystem
 
@@ -51,3 +55,42 @@ def test_closed_files_open_again() -> None:
     assert descriptors.open_count == 0
     assert file.open().size() == 0
     assert descriptors.open_count == 1
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_without_a_descriptor_some_are_let_go(number: int) -> None:
+    memory = MemoryFileSystem()
+    descriptors = Descriptors(memory, open_max=100)
+    *kept, last = files(descriptors, 9)
+    for file in kept:
+        file.open(create=True)
+    for _ in range(2):
+        memory.refuse("open", number)
+    last.open(create=True).pwrite(b"x", 0)
+    assert descriptors.open_count == memory.open_files == 3, "of eight four went, and then two"
+    assert [file.opened is not None for file in (*kept[:6], *kept[6:], last)] == [False] * 6 + [True] * 3
+
+
+def test_when_nothing_is_left_to_let_go_nothing_can_be_opened() -> None:
+    memory = MemoryFileSystem()
+    descriptors = Descriptors(memory)
+    first, second = files(descriptors, 2)
+    first.open(create=True)
+    for _ in range(3):
+        memory.refuse("open", errno.EMFILE)
+    with pytest.raises(OSError, match=r"[Tt]oo many open files"):
+        second.open(create=True)
+    assert descriptors.open_count == 0
+    memory.refuse_nothing()
+    assert second.open(create=True).size() == 0
+
+
+def test_another_error_lets_nothing_go() -> None:
+    memory = MemoryFileSystem()
+    descriptors = Descriptors(memory)
+    first, second = files(descriptors, 2)
+    first.open(create=True)
+    memory.refuse("open", errno.EACCES)
+    with pytest.raises(PermissionError):
+        second.open(create=True)
+    assert first.opened is not None

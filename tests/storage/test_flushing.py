@@ -7,6 +7,7 @@ import pytest
 
 from storage.config import LogConfig
 from storage.errors import DiskFailure
+from storage.filesystem import File
 from storage.partition_log import FlushJob, PartitionLog
 from tests.storage.builders import DIRECTORY, World, batch, read_all, values
 
@@ -217,3 +218,81 @@ def test_a_disk_that_fails_at_closing(world: World) -> None:
     world.memory.refuse("write", errno.EIO, path_suffix=".timeindex")
     with pytest.raises(DiskFailure, match="cannot write"):
         log.close()
+
+
+def test_a_flush_of_many_segments_needs_few_descriptors() -> None:
+    world = World(open_files_max=4)
+    world.memory.sync_everything()
+    log = world.create(LogConfig(segment_bytes=200))
+    for _ in range(30):
+        append(log, b"a" * 20, epoch=1)
+    log.abandon()
+    log = world.open(LogConfig(segment_bytes=200), was_clean=False)
+    most = 0
+    opened = world.memory.open
+
+    def count(path: str, *, create: bool = False) -> File:
+        nonlocal most
+        file = opened(path, create=create)
+        most = max(most, world.memory.open_files)
+        return file
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.memory, "open", count)
+        log.flush()
+    assert most <= 6
+    assert log.recovery_point == 30
+    world.memory.lose_power()
+    world.memory.kill()
+    world.reports.clear()
+    assert world.open(was_clean=False, recovery_point=30).log_end == 30
+    assert world.reports == []
+
+
+def test_a_flush_without_descriptors_fails_no_fsync_and_can_be_repeated(world: World) -> None:
+    world.memory.sync_everything()
+    log = world.create(LogConfig(segment_bytes=150))
+    append(log, b"a" * 20, epoch=2)
+    append(log, b"b" * 20)
+    while world.services.descriptors.make_room():
+        pass
+    job = begun(log)
+    for suffix in (".index", "leader-epoch-checkpoint.tmp"):
+        for _ in range(20):
+            world.memory.refuse("open", errno.EMFILE, path_suffix=suffix)
+        with pytest.raises(DiskFailure) as failure:
+            job.run()
+        assert failure.value.lacks_descriptor
+        world.memory.refuse_nothing()
+    assert log.recovery_point == 0
+    job.run()
+    job.finish()
+    assert log.recovery_point == 2
+    assert after_power_cut(world, recovery_point=2) == [(0, b"a" * 20), (1, b"b" * 20)]
+    assert b"2 0\n" in world.file_system.read_file(f"{DIRECTORY}/leader-epoch-checkpoint")
+
+
+def test_what_went_while_a_flush_waited_needs_none(world: World) -> None:
+    log = world.create(LogConfig(segment_bytes=150))
+    for _ in range(4):
+        append(log, b"a" * 20)
+    while world.services.descriptors.make_room():
+        pass
+    job = begun(log)
+    log.truncate_to(1, now_ms=0)
+    job.run()
+    job.finish()
+    assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 1
+
+
+def test_a_file_that_somebody_took_away_is_missed(world: World) -> None:
+    log = world.create(LogConfig(segment_bytes=150))
+    append(log, b"a" * 20)
+    append(log, b"a" * 20)
+    while world.services.descriptors.make_room():
+        pass
+    world.file_system.remove(f"{DIRECTORY}/{0:020}.log")
+    with pytest.raises(DiskFailure, match=r"cannot flush .*0\.log: No such file"):
+        log.flush()
