@@ -80,6 +80,10 @@ class FileSystem(ABC):
         """When the file was last written, in ms since the epoch."""
 
     @abstractmethod
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Let a file look as if it had been written then."""
+
+    @abstractmethod
     def list_names(self, path: str) -> list[str]:
         """Names of everything in a directory, in no order."""
 
@@ -233,6 +237,9 @@ class RealFileSystem(FileSystem):
 
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def list_names(self, path: str) -> list[str]:
         return os.listdir(path)

@@ -89,6 +89,7 @@ class LogDirectory:
         self._recovery_points = self._read_checkpoint(paths.RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(paths.LOG_STARTS)
         self._high_watermarks = self._read_checkpoint(paths.HIGH_WATERMARKS)
+        self._cleaner_offsets = self._read_checkpoint(paths.CLEANER_OFFSETS)
 
     @classmethod
     def open(
@@ -245,8 +246,8 @@ class LogDirectory:
         self._unrecovered.discard(replica)
         return log
 
-    def may_have_expired(self, topic: str, partition: int, config: LogConfig, *, now_ms: int) -> bool:
-        """Whether retention may find something to do in a log that is not open: by a glance at its files.
+    def may_need_care(self, topic: str, partition: int, config: LogConfig, *, now_ms: int) -> bool:
+        """Whether retention or the cleaner may have work in a closed log: by a glance at its files.
 
         Safe in a thread as long as nobody opens or deletes this log meanwhile.
         """
@@ -258,6 +259,8 @@ class LogDirectory:
             names = self.services.file_system.list_names(directory)
             segments = list_segments(self.services, directory, names, config, now_ms)
             try:
+                if config.compacts and len(segments) > 1:
+                    return True
                 return bool(segments) and may_have_expired(
                     segments, config, log_start=self._log_starts.get(replica, 0), now_ms=now_ms
                 )
@@ -328,7 +331,12 @@ class LogDirectory:
             raise DiskFailure(self._replica_path(topic, partition), "rename", error) from error
         self._replicas.discard(replica)
         self._unrecovered.discard(replica)
-        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
+        for offsets in (
+            self._recovery_points,
+            self._log_starts,
+            self._high_watermarks,
+            self._cleaner_offsets,
+        ):
             offsets.pop(replica, None)
         return target
 
@@ -342,9 +350,19 @@ class LogDirectory:
     # Checkpoints
 
     def begin_checkpoint(self) -> Callable[[], None]:
-        """Recovery points and log starts as they are now; calling the answer writes them, in a thread."""
+        """Recovery points and log starts as they are now; calling the answer writes them, in a thread.
+
+        If a log was truncated, what the cleaner's checkpoint says of it goes back as well.
+        """
+        cleaner_offsets: bytes | None = None
         for replica, log in list(self._logs.items()):  # threads may add to it
             self._recovery_points[replica] = log.recovery_point
+            cleaned = self._cleaner_offsets.get(replica)
+            if cleaned is not None and log.lowest_cut is not None and cleaned > log.lowest_cut:
+                # What is written there now was never cleaned.
+                self._cleaner_offsets[replica] = log.lowest_cut
+                cleaner_offsets = format_offsets(self._cleaner_offsets)
+            log.lowest_cut = None
             if log.log_start > log.first_base:
                 self._log_starts[replica] = log.log_start
             else:
@@ -355,6 +373,8 @@ class LogDirectory:
         def write() -> None:
             self._write_checkpoint(paths.RECOVERY_POINTS, recovery_points)
             self._write_checkpoint(paths.LOG_STARTS, log_starts)
+            if cleaner_offsets is not None:
+                self._write_checkpoint(paths.CLEANER_OFFSETS, cleaner_offsets)
 
         return write
 
@@ -364,6 +384,34 @@ class LogDirectory:
             self._high_watermarks[replica] = log.high_watermark
         high_watermarks = format_offsets(self._high_watermarks)
         return lambda: self._write_checkpoint(paths.HIGH_WATERMARKS, high_watermarks)
+
+    def cleaner_offset(self, topic: str, partition: int) -> int | None:
+        """Up to where the cleaner has been in a log; None if it never was."""
+        offset = self._cleaner_offsets.get((topic, partition))
+        log = self._logs.get((topic, partition))
+        if offset is not None and log is not None and log.lowest_cut is not None:
+            return min(offset, log.lowest_cut)
+        return offset
+
+    def begin_cleaner_checkpoint(self, topic: str, partition: int, offset: int) -> Callable[[], None]:
+        """The log is clean below ``offset``; calling the answer writes that down, in a thread."""
+        replica = (topic, partition)
+        if replica in self._replicas:
+            self._cleaner_offsets[replica] = offset
+        directory = self._replica_path(topic, partition)
+        content = format_offsets(self._cleaner_offsets)
+
+        def write() -> None:
+            try:
+                # First, lest the checkpoint outlive the renames that made the log clean.
+                self.services.file_system.sync_directory(directory)
+            except FileNotFoundError:
+                return  # deleted meanwhile
+            except OSError as error:
+                raise DiskFailure(directory, "flush", error) from error
+            self._write_checkpoint(paths.CLEANER_OFFSETS, content)
+
+        return write
 
     def _write_checkpoint(self, name: str, content: bytes) -> None:
         path = os.path.join(self.path, name)

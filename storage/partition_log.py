@@ -1,8 +1,8 @@
 """One partition's log: records appended at its end, read by offset, kept in segments on disk."""
 
 import os
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from protocol.records.batch import RecordBatch, read_batches
 from protocol.records.control import EndTransactionMarker
 from storage import paths
 from storage.checkpoints import format_epochs
+from storage.cleaner import Cleanable, CleaningJob, assess
 from storage.config import LogConfig
 from storage.errors import BatchTooLarge, DiskFailure, OffsetNotNext, OffsetOutOfRange
 from storage.file_range import FileRange
@@ -23,6 +24,7 @@ from storage.retention import Expired, count_expired
 from storage.segment import FoundRecord, Segment
 from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
+from storage.swaps import discard_cleaned, mark_cleaned, unmark_swapped
 from storage.transaction_index import AbortedTransaction
 
 
@@ -121,6 +123,8 @@ class PartitionLog:
         """Something is to be flushed or noted before the files can be left alone."""
         self._cuts = 0
         """How often the log was truncated: a flush that began before must not move recovery_point."""
+        self.lowest_cut: int | None = None
+        """The lowest offset that the log was truncated to since it was opened."""
         self._flush_lock = Lock()
 
     def __repr__(self) -> str:
@@ -267,11 +271,18 @@ class PartitionLog:
             number += 1
         try:
             upper = self._segments[number].end_of_range(records.position + records.size_bytes)
-            if upper is None:
-                upper = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end
-            found: list[AbortedTransaction] = []
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
+        if upper is None:
+            upper = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end
+        return self._collect_aborted(number, records.base_offset, upper)
+
+    def _collect_aborted(self, number: int, start: int, upper: int) -> list[AbortedTransaction]:
+        """Those that reach into ``start`` to ``upper``, from the segment with this number on."""
+        found: list[AbortedTransaction] = []
+        try:
             for segment in self._segments[number:]:
-                some, is_complete = segment.transaction_index.collect(records.base_offset, upper)
+                some, is_complete = segment.transaction_index.collect(start, upper)
                 found += some
                 if is_complete:
                     break
@@ -375,6 +386,106 @@ class PartitionLog:
         self._drop(0, count, now_ms)
         return expired
 
+    # Compaction
+
+    def assess(self, checkpoint: int | None, *, now_ms: int) -> Cleanable:
+        """What the cleaner would find here, if its last run ended at ``checkpoint``.
+
+        Raises DiskFailure, CorruptLog.
+        """
+        try:
+            return assess(
+                self._segments,
+                self.config,
+                checkpoint=checkpoint,
+                log_start=self.log_start,
+                log_end=self.log_end,
+                last_stable=self.last_stable,
+                now_ms=now_ms,
+            )
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
+
+    def begin_cleaning(
+        self, cleanable: Cleanable, *, keys_max: int, bytes_per_second: float, now_ms: int
+    ) -> CleaningJob:
+        """The job of cleaning what was found just now."""
+        upper = cleanable.first_uncleanable
+        bases = self._bases[: bisect_left(self._bases, upper)]
+        aborted = self._collect_aborted(0, bases[0], upper) if bases else []
+        return CleaningJob(
+            directory=self.directory,
+            bases=bases,
+            first_dirty=cleanable.first_dirty,
+            upper=upper,
+            now_ms=now_ms,
+            aborted=[list(each) for each in aborted],
+            last_records=[
+                [
+                    entry.producer_id,
+                    entry.batches[-1].last_offset if entry.batches else -1,
+                    entry.producer_epoch,
+                ]
+                for entry in self.producers.entries.values()
+            ],
+            keys_max=keys_max,
+            bytes_per_second=bytes_per_second,
+            segment_bytes=self.config.segment_bytes,
+            segment_index_bytes=self.config.segment_index_bytes,
+            index_interval_bytes=self.config.index_interval_bytes,
+            delete_retention_ms=self.config.delete_retention_ms,
+        )
+
+    @property
+    def cuts(self) -> int:
+        """How often the log was truncated: what was cleaned before the last time must not come back."""
+        return self._cuts
+
+    def swap_in(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> bool:
+        """Put a cleaned segment, whose files are complete, in the place of those with ``bases``.
+
+        False, and its files are gone, if these segments are not there any more, or the log was truncated
+        since ``cuts``.  Afterwards, and before it is noted that the log is clean, the directory must be
+        fsynced.  After a crash at any point ``finish_swaps`` sees to it that either the old segments are
+        there or the new one.
+
+        Raises DiskFailure, after which the log must be opened anew.
+        """
+        first = bisect_left(self._bases, bases[0])
+        end = first + len(bases)
+        is_wanted = (
+            not self._is_gone
+            and cuts == self._cuts
+            and self._bases[first:end] == list(bases)
+            and end < len(self._segments)
+        )
+        try:
+            if not is_wanted:
+                discard_cleaned(self._services, self.directory, bases[0])
+                return False
+            self._names_changed += 1  # before any name does: a flush may be looking for the old ones
+            mark_cleaned(self._services, self.directory, bases[0])
+            due_ms = now_ms + self.config.file_delete_delay_ms
+            for segment in self._segments[first:end]:
+                segment.mark_deleted(self._services.removals, due_ms)
+            unmark_swapped(self._services, self.directory, bases[0])
+            cleaned = Segment(
+                self.directory, bases[0], self.config, self._services.descriptors, now_ms=now_ms
+            )
+            cleaned.size_bytes = cleaned.file.open().size()
+            for base in bases[1:]:
+                self._snapshots.remove(base)
+        except OSError as error:
+            raise DiskFailure(self.directory, "rename in", error) from error
+        replaced = set(self._segments[first:end])
+        self._unsynced = [segment for segment in self._unsynced if segment not in replaced]
+        self._segments[first:end] = [cleaned]
+        self._bases[first:end] = [bases[0]]
+        self._has_changes = True
+        return True
+
+    # Shortening
+
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
         """Forget everything from ``offset`` on; return False if the log ends before it anyway.
 
@@ -419,6 +530,7 @@ class PartitionLog:
 
     def _note_cut(self, offset: int) -> None:
         self._cuts += 1
+        self.lowest_cut = offset if self.lowest_cut is None else min(self.lowest_cut, offset)
         self._has_changes = True
         self.recovery_point = min(self.recovery_point, offset)
 

@@ -68,21 +68,25 @@ class Segment:
         size_bytes: int = 0,
         now_ms: int,
         jitter_ms: int = 0,
+        suffix: str = "",
     ) -> None:
-        """A segment whose file has ``size_bytes`` bytes; nothing is read or created yet."""
+        """A segment whose file has ``size_bytes`` bytes; nothing is read or created yet.
+
+        ``suffix`` marks the files of one that is not part of the log.
+        """
         prefix = os.path.join(directory, paths.offset_name(base_offset))
         index_bytes = config.segment_index_bytes
         self.base_offset = base_offset
         self.size_bytes = size_bytes
-        self.file = CachedFile(descriptors, prefix + paths.LOG)
+        self.file = CachedFile(descriptors, prefix + paths.LOG + suffix)
         self.offset_index = OffsetIndex(
-            CachedFile(descriptors, prefix + paths.OFFSET_INDEX), base_offset, index_bytes
+            CachedFile(descriptors, prefix + paths.OFFSET_INDEX + suffix), base_offset, index_bytes
         )
         self.time_index = TimeIndex(
-            CachedFile(descriptors, prefix + paths.TIME_INDEX), base_offset, index_bytes
+            CachedFile(descriptors, prefix + paths.TIME_INDEX + suffix), base_offset, index_bytes
         )
         self.transaction_index = TransactionIndex(
-            CachedFile(descriptors, prefix + paths.TRANSACTION_INDEX), base_offset
+            CachedFile(descriptors, prefix + paths.TRANSACTION_INDEX + suffix), base_offset
         )
         self._index_interval_bytes = config.index_interval_bytes
         self._created_ms = now_ms

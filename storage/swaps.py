@@ -1,4 +1,9 @@
-"""What a cleaner left half done when the process ended: files marked cleaned, swapped or deleted."""
+"""The renames by which cleaned segments take the place of others, and their completion after a crash.
+
+The cleaner writes ``.cleaned`` files.  When they are complete they become ``.swap`` files: from the last
+of these renames on the cleaned segment is the valid one.  Then the old files are marked as deleted, and
+the new ones get their plain names.
+"""
 
 import os
 
@@ -54,6 +59,36 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
         names.add(plain)
     file_system.sync_directory(directory)
     return list(names)
+
+
+def mark_cleaned(services: LogServices, directory: str, base_offset: int) -> None:
+    """The cleaned segment's files, which are on the device, become ``.swap`` files."""
+    _rename(services, directory, base_offset, paths.CLEANED, paths.SWAP)
+
+
+def unmark_swapped(services: LogServices, directory: str, base_offset: int) -> None:
+    """The files that were in the way are gone: the swap files get their names."""
+    _rename(services, directory, base_offset, paths.SWAP, "")
+
+
+def discard_cleaned(services: LogServices, directory: str, base_offset: int) -> None:
+    """Remove a cleaned segment that nobody wants, or what there is of it."""
+    prefix = os.path.join(directory, paths.offset_name(base_offset))
+    for suffix in paths.SEGMENT_FILES:
+        try:
+            services.file_system.remove(prefix + suffix + paths.CLEANED)
+        except FileNotFoundError:
+            pass
+
+
+def _rename(services: LogServices, directory: str, base_offset: int, old: str, new: str) -> None:
+    prefix = os.path.join(directory, paths.offset_name(base_offset))
+    for suffix in paths.SEGMENT_FILES:
+        try:
+            services.file_system.rename(prefix + suffix + old, prefix + suffix + new)
+        except FileNotFoundError:
+            if suffix != paths.TRANSACTION_INDEX:  # which few segments have
+                raise
 
 
 def _base(name: str) -> int:

@@ -153,17 +153,17 @@ leader.imbalance.check.interval.seconds                   LONG      300         
 leader.replication.throttled.rate                         LONG      9223372036854775807  0..             MEDIUM  cluster-wide  dynamic-only
 listener.security.protocol.map                            STRING    SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT  any  LOW  per-broker  heeded
 listeners                                                 LIST      PLAINTEXT://:9092    []+             HIGH    per-broker    heeded
-log.cleaner.backoff.ms                                    LONG      15000                0..             MEDIUM  cluster-wide
-log.cleaner.dedupe.buffer.size                            LONG      134217728            any             MEDIUM  cluster-wide
-log.cleaner.delete.retention.ms                           LONG      86400000             0..             MEDIUM  cluster-wide
-log.cleaner.enable                                        BOOLEAN   true                 any             MEDIUM  read-only
-log.cleaner.io.buffer.load.factor                         DOUBLE    0.9                  any             MEDIUM  cluster-wide
+log.cleaner.backoff.ms                                    LONG      15000                0..             MEDIUM  cluster-wide  heeded
+log.cleaner.dedupe.buffer.size                            LONG      134217728            any             MEDIUM  cluster-wide  heeded
+log.cleaner.delete.retention.ms                           LONG      86400000             0..             MEDIUM  cluster-wide  heeded
+log.cleaner.enable                                        BOOLEAN   true                 any             MEDIUM  read-only     heeded
+log.cleaner.io.buffer.load.factor                         DOUBLE    0.9                  any             MEDIUM  cluster-wide  heeded
 log.cleaner.io.buffer.size                                INT       524288               0..             MEDIUM  cluster-wide
-log.cleaner.io.max.bytes.per.second                       DOUBLE    1.7976931348623157E308  any          MEDIUM  cluster-wide
+log.cleaner.io.max.bytes.per.second                       DOUBLE    1.7976931348623157E308  any          MEDIUM  cluster-wide  heeded
 log.cleaner.max.compaction.lag.ms                         LONG      9223372036854775807  1..             MEDIUM  cluster-wide  heeded
-log.cleaner.min.cleanable.ratio                           DOUBLE    0.5                  0..1            MEDIUM  cluster-wide
-log.cleaner.min.compaction.lag.ms                         LONG      0                    0..             MEDIUM  cluster-wide
-log.cleaner.threads                                       INT       1                    0..             MEDIUM  cluster-wide
+log.cleaner.min.cleanable.ratio                           DOUBLE    0.5                  0..1            MEDIUM  cluster-wide  heeded
+log.cleaner.min.compaction.lag.ms                         LONG      0                    0..             MEDIUM  cluster-wide  heeded
+log.cleaner.threads                                       INT       1                    0..             MEDIUM  cluster-wide  heeded
 log.cleanup.policy                                        LIST      delete               [compact,delete]  MEDIUM  cluster-wide  heeded
 log.dir                                                   LIST      /tmp/kafka-logs      []+             HIGH    read-only     heeded
 log.dir.failure.timeout.ms                                LONG      30000                1..             LOW     read-only

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from protocol.errors import KafkaError
 from storage.errors import DiskFailure, StorageError
 
 if TYPE_CHECKING:
     from broker.partitions.manager import PartitionManager
     from broker.services import Services
-    from storage.checkpoints import Replica
     from storage.log_directory import LogDirectory
     from storage.partition_log import FlushJob, PartitionLog
 
@@ -21,9 +19,6 @@ NEVER_MS = 1 << 62
 
 CLOSING_THREADS_MAX = 8
 """Fsyncs that a stopping broker has under way at once: a device does several in the time of one."""
-
-GLANCES_AT_ONCE = 100
-"""Closed logs that a thread looks at in one go."""
 
 DELETED_AT_ONCE = 100
 """Segments that are dropped before others have their turn: each costs five renames."""
@@ -131,42 +126,9 @@ class _House:
         """
         for log in self._logs:
             if not log.config.compacts:
-                await self.delete_expired(log)
-        closed = [
-            (replica, config) for replica, config in self._manager.closed_replicas() if not config.compacts
-        ]
-        for first in range(0, len(closed), GLANCES_AT_ONCE):
-            now_ms = self._services.clock.now_ms()
-            some = closed[first : first + GLANCES_AT_ONCE]
-            for replica in await self._services.run_blocking(self._manager.find_expired, some, now_ms):
-                await self.delete_expired_of(replica)
-
-    async def delete_expired_of(self, replica: "Replica") -> None:
-        """The same for one replica, whose log need not be open."""
-        try:
-            log = self._manager.leader(*replica).log
-        except KafkaError:
-            return  # gone meanwhile, or damaged, which was reported
-        await self.delete_expired(log)
-
-    async def delete_expired(self, log: "PartitionLog") -> None:
-        """Apply retention to one log."""
-        try:
-            is_done = False
-            while not is_done:
-                expired = log.delete_expired_segments(
-                    now_ms=self._services.clock.now_ms(), at_most=DELETED_AT_ONCE
-                )
-                is_done = expired.total <= DELETED_AT_ONCE
-                if expired.total:
-                    self._services.log.info(
-                        f"{log.topic}-{log.partition} starts at offset {log.log_start} now: of its segments "
-                        f"{expired.below_start} lay below its start, {expired.too_large} beyond "
-                        f"retention.bytes, {expired.too_old} beyond retention.ms"
-                    )
-                await trio.lowlevel.checkpoint()
-        except StorageError as failure:
-            self._services.log.error(f"old segments of {log.topic}-{log.partition} stay: {failure}")
+                await delete_expired(self._services, log)
+        async for log in self._manager.find_closed_in_need(compacts=False):
+            await delete_expired(self._services, log)
 
     async def expire_producers(self) -> None:
         """Forget producers that have been idle for long."""
@@ -183,6 +145,24 @@ class _House:
                     await self._services.run_blocking(remove)
                 except OSError as error:
                     self._services.log.error(f"deleted files of {directory.path} stay: {error}")
+
+
+async def delete_expired(services: "Services", log: "PartitionLog") -> None:
+    """Apply retention to one log."""
+    try:
+        is_done = False
+        while not is_done:
+            expired = log.delete_expired_segments(now_ms=services.clock.now_ms(), at_most=DELETED_AT_ONCE)
+            is_done = expired.total <= DELETED_AT_ONCE
+            if expired.total:
+                services.log.info(
+                    f"{log.topic}-{log.partition} starts at offset {log.log_start} now: of its segments "
+                    f"{expired.below_start} lay below its start, {expired.too_large} beyond "
+                    f"retention.bytes, {expired.too_old} beyond retention.ms"
+                )
+            await trio.lowlevel.checkpoint()
+    except StorageError as failure:
+        services.log.error(f"old segments of {log.topic}-{log.partition} stay: {failure}")
 
 
 def run_in_threads(jobs: "list[FlushJob]") -> None:

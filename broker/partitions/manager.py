@@ -11,6 +11,7 @@ from broker.config.topic_settings import TopicSettings
 from broker.errors import ErrorCode, KafkaError
 from broker.metadata.image import MetadataImage, PartitionImage, ResourceType, TopicImage
 from broker.metadata.replay import MetadataChanges
+from broker.partitions.cleaning import keep_compacted
 from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
 from broker.partitions.housekeeping import keep_house
 from broker.partitions.leader import Leader, PendingAppend
@@ -28,6 +29,9 @@ CHECKS_AT_ONCE_MAX = 4
 
 COMPLAINT_INTERVAL_MS = 10_000
 """A disk that fails may fail with every request: that is reported once in this time."""
+
+GLANCES_AT_ONCE = 100
+"""Closed logs that a thread looks at in one go."""
 
 NOT_LEADER = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 DELETED = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -143,13 +147,27 @@ class PartitionManager:
                 found.append((replica, configs[topic]))
         return found
 
-    def find_expired(self, replicas: Sequence[tuple[Replica, LogConfig]], now_ms: int) -> list[Replica]:
-        """Which of these closed logs seem to have segments that retention lets go.  In a thread."""
+    async def find_closed_in_need(self, *, compacts: bool) -> AsyncIterator[PartitionLog]:
+        """Open those logs that seem to need retention or, if ``compacts``, the cleaner.
+
+        The others, which may be thousands, stay closed: threads look at their files.
+        """
+        closed = [entry for entry in self.closed_replicas() if entry[1].compacts is compacts]
+        for first in range(0, len(closed), GLANCES_AT_ONCE):
+            some = closed[first : first + GLANCES_AT_ONCE]
+            now_ms = self._services.clock.now_ms()
+            for replica in await self._services.run_blocking(self._glance, some, now_ms):
+                try:
+                    yield self.leader(*replica).log
+                except KafkaError:
+                    pass  # gone meanwhile, or damaged, which was reported
+
+    def _glance(self, replicas: Sequence[tuple[Replica, LogConfig]], now_ms: int) -> list[Replica]:
         found = []
         for replica, config in replicas:
             with self._disk_lock:
                 directory = self._homes.get(replica)
-                if directory is not None and directory.may_have_expired(*replica, config, now_ms=now_ms):
+                if directory is not None and directory.may_need_care(*replica, config, now_ms=now_ms):
                     found.append(replica)
         return found
 
@@ -385,6 +403,7 @@ async def open_partitions(
         manager._nursery = nursery
         nursery.start_soon(manager._make_missing)
         nursery.start_soon(keep_house, services, manager)
+        nursery.start_soon(keep_compacted, services, manager)
         try:
             yield manager
         finally:

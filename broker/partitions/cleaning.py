@@ -1,0 +1,280 @@
+"""Compaction of this broker's logs: which one is next, the process that does it, and the swap afterwards."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import trio
+
+import storage
+from broker.partitions.housekeeping import delete_expired
+from protocol.errors import DecodeError
+from storage.cleaner import BYTES_PER_KEY, Cleanable, Cleaned, CleaningJob
+from storage.errors import CorruptFile, StorageError
+from storage.filesystem import RealFileSystem
+
+if TYPE_CHECKING:
+    from broker.partitions.manager import PartitionManager
+    from broker.services import Services
+    from storage.log_directory import LogDirectory
+    from storage.partition_log import PartitionLog
+
+PACKAGES = str(Path(storage.__file__).resolve().parent.parent)
+"""Where this process has ``storage`` from: no other of that name may take its place in the worker."""
+
+GRACE_SECONDS = 5
+"""How long a worker has to end after its standard input is closed."""
+
+SwapIn: TypeAlias = Callable[[list[int]], Awaitable[None]]
+
+
+class CleaningFailed(Exception):
+    """A log could not be cleaned; with ``is_damage`` it never will be, as its records are damaged."""
+
+    def __init__(self, reason: str, *, is_damage: bool) -> None:
+        super().__init__(reason)
+        self.is_damage = is_damage
+
+
+class Worker:
+    """A ``storage.worker`` process, started with its first job; one job at a time."""
+
+    def __init__(self) -> None:
+        self._process: trio.Process | None = None
+        self._received = b""
+
+    async def clean(self, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
+        """Have a job done; ``swap_in`` is called whenever a cleaned segment is complete.
+
+        Raises CleaningFailed.
+        """
+        from json import dumps, loads
+
+        process = await self._running_process()
+        assert process.stdin is not None
+        try:
+            await process.stdin.send_all(dumps(job._asdict()).encode() + b"\n")
+            while True:
+                answer: dict[str, Any] = loads(await self._receive_line(process))
+                if "ready" in answer:
+                    await swap_in(answer["ready"])
+                elif "cleaned" in answer:
+                    return Cleaned(*answer["cleaned"])
+                else:
+                    raise CleaningFailed(answer["failed"], is_damage=answer["is_damage"])
+        except trio.BrokenResourceError:
+            raise CleaningFailed("the worker process is gone", is_damage=False) from None
+
+    async def _running_process(self) -> trio.Process:
+        if self._process is None or self._process.poll() is not None:
+            self._received = b""
+            self._process = await trio.lowlevel.open_process(
+                [sys.executable, "-P", "-m", "storage.worker"],
+                stdin=-1,
+                stdout=-1,
+                env=os.environ | {"PYTHONPATH": PACKAGES},
+                # Ctrl-C is the broker's affair, which ends this process when it has ended its own work.
+                start_new_session=True,
+            )
+        return self._process
+
+    async def _receive_line(self, process: trio.Process) -> bytes:
+        assert process.stdout is not None
+        while b"\n" not in self._received:
+            some = await process.stdout.receive_some()
+            if not some:
+                raise trio.BrokenResourceError
+            self._received += some
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    async def close(self) -> None:
+        """Let the process end; nothing happens if there is none."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with trio.CancelScope(shield=True):
+            await process.stdin.aclose()
+            await process.stdout.aclose()
+            with trio.move_on_after(GRACE_SECONDS):
+                await process.wait()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+class LocalWorker:
+    """Does jobs in this process: for a file system that no other process can reach."""
+
+    def __init__(self, directory: "LogDirectory") -> None:
+        self._services = directory.services
+
+    async def clean(self, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
+        """Like ``Worker.clean``."""
+        from storage.cleaned_segments import clean
+
+        ready: list[list[int]] = []
+        try:
+            cleaned = clean(self._services, job, ready.append, lambda _: None)
+        except (StorageError, DecodeError) as damage:
+            raise CleaningFailed(str(damage), is_damage=True) from damage
+        except OSError as error:
+            raise CleaningFailed(str(error), is_damage=False) from error
+        finally:
+            for bases in ready:
+                await swap_in(bases)
+        return cleaned
+
+    async def close(self) -> None:
+        """There is nothing to end."""
+
+
+@asynccontextmanager
+async def _worker(directory: "LogDirectory") -> AsyncIterator[Worker | LocalWorker]:
+    is_real = isinstance(directory.services.file_system, RealFileSystem)
+    worker = Worker() if is_real else LocalWorker(directory)
+    try:
+        yield worker
+    finally:
+        await worker.close()
+
+
+async def keep_compacted(services: "Services", manager: "PartitionManager") -> None:
+    """Clean logs for ever, as ``log.cleaner.*`` and each topic's settings say.
+
+    Raises DiskFailure where renames fail half-way: the next start completes them.
+    """
+    if services.config.get("log.cleaner.enable"):
+        await _Cleaner(services, manager).run()
+
+
+class _Cleaner:
+    def __init__(self, services: "Services", manager: "PartitionManager") -> None:
+        self._services = services
+        self._manager = manager
+        self._busy: set[PartitionLog] = set()
+        self._uncleanable: set[PartitionLog] = set()
+        """Damaged; as in Kafka they are left alone until the next start."""
+
+    async def run(self) -> None:
+        config = self._services.config
+        while True:
+            await trio.sleep(config.get("log.cleaner.backoff.ms") / 1000)
+            async for _ in self._manager.find_closed_in_need(compacts=True):
+                await trio.lowlevel.checkpoint()  # opening them is all that is wanted here
+            self._uncleanable.intersection_update([log for _, log in self._logs()])
+            async with trio.open_nursery() as nursery:
+                for _ in range(config.get("log.cleaner.threads")):
+                    nursery.start_soon(self._clean_what_is_due)
+            for _, log in self._logs():
+                if log not in self._uncleanable:
+                    await delete_expired(self._services, log)
+
+    def _logs(self) -> "list[tuple[LogDirectory, PartitionLog]]":
+        return [
+            (directory, log)
+            for directory in self._manager.directories
+            for log in directory.logs
+            if log.config.compacts and log not in self._busy
+        ]
+
+    async def _clean_what_is_due(self) -> None:
+        """One log after the other, the dirtiest first, until none is dirty enough."""
+        found = self._find_dirtiest()
+        if found is None:
+            return
+        async with _worker(found[0]) as worker:
+            while found is not None:
+                directory, log, cleanable = found
+                self._busy.add(log)
+                try:
+                    is_clean = await self._clean(worker, directory, log, cleanable)
+                    if log not in self._uncleanable:
+                        await delete_expired(self._services, log)
+                finally:
+                    self._busy.discard(log)
+                if not is_clean:
+                    return  # tried again after a pause
+                found = self._find_dirtiest()
+
+    def _find_dirtiest(self) -> "tuple[LogDirectory, PartitionLog, Cleanable] | None":
+        dirtiest: tuple[LogDirectory, PartitionLog, Cleanable] | None = None
+        now_ms = self._services.clock.now_ms()
+        for directory, log in self._logs():
+            if log in self._uncleanable:
+                continue
+            try:
+                cleanable = log.assess(directory.cleaner_offset(log.topic, log.partition), now_ms=now_ms)
+            except StorageError as failure:
+                self._give_up(log, failure)
+                continue
+            if cleanable.is_due(log.config) and (dirtiest is None or cleanable.ratio > dirtiest[2].ratio):
+                dirtiest = directory, log, cleanable
+        return dirtiest
+
+    async def _clean(
+        self,
+        worker: Worker | LocalWorker,
+        directory: "LogDirectory",
+        log: "PartitionLog",
+        cleanable: Cleanable,
+    ) -> bool:
+        """Whether the log was cleaned."""
+        services = self._services
+        cuts = log.cuts
+        start = trio.current_time()
+        is_whole = True
+
+        async def swap_in(bases: list[int]) -> None:
+            nonlocal is_whole
+            if not log.swap_in(bases, cuts=cuts, now_ms=services.clock.now_ms()):
+                is_whole = False
+
+        try:
+            cleaned = await worker.clean(self._job(log, cleanable), swap_in)
+        except CorruptFile as damage:
+            self._give_up(log, damage)
+            return True
+        except CleaningFailed as failure:
+            if failure.is_damage:
+                self._give_up(log, failure)
+                return True
+            services.log.error(f"{log.topic}-{log.partition} was not compacted: {failure}")
+            return False
+        if not is_whole:
+            return True  # deleted or truncated meanwhile
+        write = directory.begin_cleaner_checkpoint(log.topic, log.partition, cleaned.end_offset)
+        try:
+            await services.run_blocking(write)
+        except StorageError as failure:
+            services.log.error(f"a checkpoint is late: {failure}")
+        seconds = trio.current_time() - start
+        services.log.info(
+            f"{log.topic}-{log.partition} is compacted up to offset {cleaned.end_offset}: "
+            f"{cleaned.bytes_before} bytes became {cleaned.bytes_after} in {seconds:.1f} s"
+        )
+        return True
+
+    def _job(self, log: "PartitionLog", cleanable: Cleanable) -> CleaningJob:
+        config = self._services.config
+        threads = max(config.get("log.cleaner.threads"), 1)
+        memory = config.get("log.cleaner.dedupe.buffer.size") * config.get(
+            "log.cleaner.io.buffer.load.factor"
+        )
+        return log.begin_cleaning(
+            cleanable,
+            keys_max=max(int(memory / threads / BYTES_PER_KEY), 1),
+            bytes_per_second=config.get("log.cleaner.io.max.bytes.per.second") / threads,
+            now_ms=self._services.clock.now_ms(),
+        )
+
+    def _give_up(self, log: "PartitionLog", reason: Exception) -> None:
+        self._uncleanable.add(log)
+        self._services.log.error(
+            f"{log.topic}-{log.partition} is not compacted any more until the next start: {reason}"
+        )

@@ -1,0 +1,91 @@
+"""``python -m storage.worker``: a process of its own for what computes for long.
+
+Threads would share the interpreter's lock with the broker's loop.  Each line on standard input is one
+job, as JSON; the answers are lines on standard output: any number of ``{"ready": [bases]}``, then
+``{"cleaned": …}`` or ``{"failed": text, "is_damage": …}``.  When standard input closes, which it does
+however the broker ends, the process is gone.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from protocol.errors import DecodeError
+from storage.cleaned_segments import clean
+from storage.cleaner import CleaningJob
+from storage.errors import StorageError
+from storage.filesystem import RealFileSystem
+from storage.log_services import LogServices
+
+OPEN_FILES_MAX = 64
+
+Say = Callable[[dict[str, Any]], None]
+
+
+class Throttle:
+    """Sleeps so that no more than ``bytes_per_second`` move (``log.cleaner.io.max.bytes.per.second``)."""
+
+    def __init__(
+        self,
+        bytes_per_second: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._bytes_per_second = bytes_per_second
+        self._clock = clock
+        self._sleep = sleep
+        self._start = clock()
+        self._moved = 0
+
+    def __call__(self, count: int) -> None:
+        self._moved += count
+        wanted = self._moved / self._bytes_per_second
+        if wanted > 0.001:
+            ahead = wanted - (self._clock() - self._start)
+            if ahead > 0.001:
+                self._sleep(ahead)
+
+
+def do_job(services: LogServices, line: bytes, say: Say) -> None:
+    """Do one job and say what comes of it."""
+    try:
+        job = CleaningJob(**json.loads(line))
+        cleaned = clean(services, job, lambda bases: say({"ready": bases}), Throttle(job.bytes_per_second))
+    except (StorageError, DecodeError) as damage:
+        say({"failed": str(damage), "is_damage": True})
+    except OSError as error:
+        say({"failed": str(error), "is_damage": False})
+    else:
+        say({"cleaned": cleaned})
+
+
+def main() -> None:
+    jobs: SimpleQueue[bytes] = SimpleQueue()
+
+    def receive() -> None:
+        for line in sys.stdin.buffer:
+            jobs.put(line)
+        os._exit(0)  # in the middle of whatever it is: nobody waits for it
+
+    def say(answer: dict[str, Any]) -> None:
+        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+    Thread(target=receive, daemon=True).start()
+    services = LogServices(
+        RealFileSystem(),
+        random_below=lambda _: 0,
+        report=lambda line: None,  # it opens no log, so it finds nothing to repair
+        open_files_max=OPEN_FILES_MAX,
+    )
+    while True:
+        do_job(services, jobs.get(), say)
+
+
+if __name__ == "__main__":
+    main()
