@@ -1,22 +1,24 @@
-"""``python -m compat.oracle definitions``, ``run`` or ``tool NAME [ARGUMENTS]``."""
+"""``python -m compat.oracle``: the judge, or one of its parts.
+
+judge                 all of it: is Kafka as it is recorded, and Ottla as Kafka?  (Also without a word.)
+record                keep what a new Kafka answers
+compare               hold a new Ottla against the recording
+grid                  show what the recording covers
+definitions           compare our messages with the definitions in Kafka's jars
+run                   run a Kafka until Ctrl-C
+tool NAME [ARGUMENTS] run one of Kafka's tools
+"""
 
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
-from compat.oracle.definitions import differences
-from compat.oracle.jars import KafkaMissing, find_jars
+from compat.oracle import report
+from compat.oracle.jars import KafkaMissing
 from compat.oracle.java import TOOLS, run_tool
 from compat.oracle.kafka import kafka_node
-
-
-def check_definitions() -> int:
-    found = differences(find_jars())
-    for line in found:
-        print(line)
-    print(f"{len(found)} differences from the definitions in Kafka's jars")
-    return 1 if found else 0
+from compat.oracle.recording import read
 
 
 def run_node() -> int:
@@ -26,12 +28,24 @@ def run_node() -> int:
     return 0
 
 
+def exit_code(is_well: bool) -> int:
+    return 0 if is_well else 1
+
+
 def main() -> int:
-    action, *arguments = sys.argv[1:] or ["definitions"]
+    action, *arguments = sys.argv[1:] or ["judge"]
     try:
         match action, arguments:
+            case "judge", []:
+                return exit_code(report.everything())
+            case "record", []:
+                return exit_code(report.record())
+            case "compare", []:
+                return exit_code(report.ottla_answers_so(read()))
+            case "grid", []:
+                return exit_code(report.show_grid(read()))
             case "definitions", []:
-                return check_definitions()
+                return exit_code(report.definitions_agree())
             case "run", []:
                 return run_node()
             case "tool", [name, *rest] if name in TOOLS:

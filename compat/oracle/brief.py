@@ -5,13 +5,23 @@ name.  Nothing random remains: see ``names`` and ``fields``.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
-from compat.oracle.fields import ADDRESSES, DRAWN, LEFT_OUT, RECALLED, SHARED, TIMES, UNORDERED
+from compat.oracle.fields import (
+    ADDRESSES,
+    DRAWN,
+    LEFT_OUT,
+    RECALLED,
+    SHARED,
+    TIMES,
+    UNORDERED,
+    WITHOUT_INTERNAL_TOPICS,
+)
 from compat.oracle.names import Names, Unnamed
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.primitives import RECORDS, UUID
+from protocol.primitives import BYTES, RECORDS
 from protocol.records.batch import RecordBatch, TimestampType, read_batches
 from protocol.records.compression import Compression
 from protocol.records.record import Record
@@ -22,7 +32,34 @@ Json = Any
 
 NOW: Final = "<now>"
 
+INTERNAL: Final = "__"
+"""How the names of Kafka's own topics begin."""
+
 CLOCK_TOLERANCE_MS: Final = 60_000
+
+
+def _api_keys(rows: list[Any]) -> dict[str, str]:
+    return {_api(row.api_key): f"{row.min_version}-{row.max_version}" for row in rows}
+
+
+def _supported(rows: list[Any]) -> dict[str, str]:
+    return {row.name: f"{row.min_version}-{row.max_version}" for row in sorted(rows, key=_name)}
+
+
+def _finalized(rows: list[Any]) -> dict[str, str]:
+    return {row.name: f"{row.min_version_level}-{row.max_version_level}" for row in sorted(rows, key=_name)}
+
+
+def _name(row: Any) -> str:
+    return str(row.name)
+
+
+TABLES: Final[dict[str, Callable[[list[Any]], dict[str, str]]]] = {
+    "ApiVersions.api_keys": _api_keys,
+    "ApiVersions.supported_features": _supported,
+    "ApiVersions.finalized_features": _finalized,
+}
+"""Lists of ranges, told by name."""
 
 
 def brief_answer(answer: Message, names: Names) -> Json:
@@ -47,10 +84,10 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
         return _error(value)
     if field.type is RECORDS:
         return brief_records(value, names.origin.began_ms)
-    if field.type is not UUID and isinstance(value, bytes):
+    if field.type is BYTES and value is not None:
         return _text(value)
-    if path == "ApiVersions.api_keys":
-        return {_api(row.api_key): f"{row.min_version}-{row.max_version}" for row in value}
+    if path in TABLES:
+        return TABLES[path](value)
     if isinstance(value, list):
         return _list(value, path, names)
     if isinstance(value, Struct):
@@ -67,6 +104,8 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
 def _list(values: list[Any], path: str, names: Names) -> list[Json]:
     if path in SHARED:
         values = [row for row in values if not names.is_of_another(getattr(row, SHARED[path]) or "")]
+    if path in WITHOUT_INTERNAL_TOPICS:
+        values = [row for row in values if not row.name.startswith(INTERNAL)]
     rows = [_struct(row, path, names) if isinstance(row, Struct) else row for row in values]
     if path in UNORDERED:
         rows.sort(key=lambda row: json.dumps(_named(row, names, give=False), sort_keys=True))
@@ -102,9 +141,9 @@ def _error(code: int) -> str:
         return f"error {code}"
 
 
-def _text(value: bytes | None) -> str | None:
+def _text(value: bytes | None) -> str:
     """Bytes as Python writes them: letters as themselves, the rest as ``\\x00``."""
-    return None if value is None else repr(bytes(value))[2:-1]
+    return "null" if value is None else repr(bytes(value))[2:-1]
 
 
 def _time(value: int, began_ms: int) -> int | str:
@@ -142,9 +181,11 @@ def _batch(batch: RecordBatch, began_ms: int) -> str:
         words.append("transactional")
     if batch.is_control:
         words.append("control")
-    return f"{', '.join(words)}: {' '.join(_record(record) for record in batch.records())}"
+    return f"{', '.join(words)}: {' '.join(_record(record, began_ms) for record in batch.records())}"
 
 
-def _record(record: Record) -> str:
-    headers = "".join(f" {key}:{_text(value)}" for key, value in record.headers)
-    return f"[{_text(record.key)}={_text(record.value)}{headers}]"
+def _record(record: Record, began_ms: int) -> str:
+    """Offset, time, key and value, and headers."""
+    headers = "".join(f" {_text(name)}:{_text(value)}" for name, value in record.headers)
+    place = f"{record.offset} at {_time(record.timestamp, began_ms)}"
+    return f"[{place} {_text(record.key)}={_text(record.value)}{headers}]"

@@ -33,13 +33,15 @@ class Silence(Enum):
 
 
 class Connection:
-    """One connection.  Its correlation ids begin above that of the probe, so that the two can be told apart."""
+    """One connection.  Its correlation ids begin above that of the probe, to tell the two apart."""
 
     def __init__(self, address: str, client_id: str | None) -> None:
         self._socket = socket.create_connection(split_address(address), timeout=PATIENCE_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._client_id = client_id
         self._correlation_id = PROBE_CORRELATION_ID
+        self.send_probe()
+        receive_frame(self._socket)  # from now on the broker reads what comes here as soon as it comes
 
     def close(self) -> None:
         self._socket.close()

@@ -16,8 +16,8 @@ Hold = Callable[["Talk"], None]
 class Conversation(NamedTuple):
     """Requests that belong together, and the versions they are made in.
 
-    It is held once per round.  In round 5 each of the APIs in ``over`` is asked in version 5, or in the nearest
-    that it has; every other API is asked in its last version.
+    It is held once per round.  In round 5 each of the APIs in ``over`` is asked in version 5, or in the
+    nearest that it has; every other API is asked in its last version.
     """
 
     subject: str

@@ -33,16 +33,14 @@ RECALLED: Final = {
 }
 """Numbers that have a name if the broker has drawn them in the same conversation."""
 
-TIMES: Final = {
+TIMES: Final = (
     "DescribeProducers.topics.partitions.active_producers.last_timestamp",
     "ListOffsets.topics.partitions.timestamp",
     "Produce.responses.partition_responses.log_append_time_ms",
-}
+)
 """Compared as they are if they lie before the recording began, else as "now"."""
 
-UNORDERED: Final = {
-    "ApiVersions.finalized_features",
-    "ApiVersions.supported_features",
+UNORDERED: Final = (
     "CreatePartitions.results",
     "CreateTopics.topics",
     "CreateTopics.topics.configs",
@@ -67,7 +65,7 @@ UNORDERED: Final = {
     "OffsetFetch.topics.partitions",
     "Produce.responses",
     "Produce.responses.partition_responses",
-}
+)
 """Lists whose order in Kafka is that of a hash table: compared by their contents."""
 
 SHARED: Final = {
@@ -77,3 +75,6 @@ SHARED: Final = {
     "Metadata.topics": "name",
 }
 """Lists that tell of everything a broker has: rows of other conversations are left out by their names."""
+
+WITHOUT_INTERNAL_TOPICS: Final = ("DescribeLogDirs.results.topics",)
+"""Lists from which topics are left out, too, that all conversations write to."""

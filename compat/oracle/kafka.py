@@ -96,6 +96,10 @@ class KafkaNode:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def launch(self) -> None:
         """Start the process and do not wait for it."""
         command = java_command(

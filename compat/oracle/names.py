@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from compat.probe import split_address
 from protocol.uuids import ZERO_UUID, uuid_to_text
 
-OF_ANOTHER: Final = re.compile(r"o[0-9a-f]{8}-|barrier-")
-"""How the names begin that another conversation gave its topics and groups."""
+OF_ANOTHER: Final = re.compile(r"o[0-9a-f]{8}-|barrier-|__transaction_state|__share_group_state")
+"""How the names begin that another conversation gave its topics and groups, or that came to be through it."""
 
 MOMENT: Final = re.compile(r"-?\d{13,}")
 """A number that may be a time in milliseconds."""

@@ -9,8 +9,8 @@ A file is made to be read::
         Produce 9-13: {"responses": …}
         Heartbeat 4 in rounds 4-9: {"error_code": "UNKNOWN_MEMBER_ID"}
 
-Consecutive rounds with the same outcome share a line; it names the versions asked, and the rounds where those are
-others.
+Consecutive rounds with the same outcome share a line; it names the versions asked, and the rounds where those
+are others.
 """
 
 import json
@@ -102,15 +102,25 @@ def _lines(recording: Recording) -> Iterator[str]:
 
 
 def _runs(told: Iterable[tuple[int, Told]]) -> Iterator[list[tuple[int, Told]]]:
-    """Consecutive rounds whose outcome is the same, JSON's difference between 1 and true included."""
+    """Rounds that can share a line."""
     run: list[tuple[int, Told]] = []
     for turn, each in told:
-        if run and (turn != run[-1][0] + 1 or json.dumps(each.outcome) != json.dumps(run[-1][1].outcome)):
+        if run and not _continues(*run[-1], turn, each):
             yield run
             run = []
         run.append((turn, each))
     if run:
         yield run
+
+
+def _continues(last_turn: int, last: Told, turn: int, told: Told) -> bool:
+    """Whether a round follows another with the same outcome, in the version that a line then implies."""
+    rises = (last.version, told.version) == (last_turn, turn)
+    return (
+        turn == last_turn + 1
+        and (rises or told.version == last.version)
+        and json.dumps(told.outcome) == json.dumps(last.outcome)  # JSON tells 1 from true
+    )
 
 
 def _heading(run: Sequence[tuple[int, Told]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from compat.oracle.conversation import CONVERSATIONS, Conversation
+from compat.oracle.conversation import Conversation
 from compat.oracle.names import Origin
 from compat.oracle.recording import Place, Recording, Told
 from compat.oracle.talk import Alter, Step, Talk
@@ -24,9 +24,7 @@ Turn = tuple[Conversation, int]
 """A conversation and one of its rounds."""
 
 
-def hold(
-    address: str, conversations: Sequence[Conversation] = CONVERSATIONS, *, alter: Alter | None = None
-) -> Recording:
+def hold(address: str, conversations: Sequence[Conversation], *, alter: Alter | None = None) -> Recording:
     """What the broker at ``address`` answers; ``alter`` changes its answers before they are looked at."""
     origin = get_ready(address)
 
@@ -75,7 +73,7 @@ def get_ready(address: str) -> Origin:
 
 
 def _in_order(held: Conversation, steps: dict[int, list[Step]]) -> Recording:
-    """The rounds of one conversation, step by step.  A step that not every round makes follows the one before it."""
+    """The rounds of one conversation, step by step.  A step of some rounds only follows the one before it."""
     labels: list[str] = []
     for turn in held.rounds:
         place = 0
@@ -85,10 +83,14 @@ def _in_order(held: Conversation, steps: dict[int, list[Step]]) -> Recording:
             else:
                 labels.insert(place, step.label)
                 place += 1
-    found = {(step.label, turn): step for turn in held.rounds for step in steps[turn]}
+    told = {
+        (step.label, turn): Told(step.api, step.version, step.outcome)
+        for turn in held.rounds
+        for step in steps[turn]
+    }
     return {
-        Place(held.subject, held.name, label, turn): Told(step.api, step.version, step.outcome)
+        Place(held.subject, held.name, label, turn): told[label, turn]
         for label in labels
         for turn in held.rounds
-        if (step := found.get((label, turn))) is not None
+        if (label, turn) in told
     }

@@ -1,8 +1,7 @@
 """What one round of a conversation says to a broker, and what is kept of the answers."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from compat.oracle.apis import Api, api_of
@@ -10,6 +9,7 @@ from compat.oracle.brief import Json, brief_answer
 from compat.oracle.connection import PATIENCE_SECONDS, Connection, Silence, read_answer
 from compat.oracle.conversation import Conversation
 from compat.oracle.names import Names, Origin
+from compat.oracle.outcomes import NOT_ASKED
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError, EncodeError
@@ -23,6 +23,7 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.describe_groups import DescribeGroupsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -46,6 +47,7 @@ LONG_AGO_MS: Final = 1_600_000_000_000
 """The time of records that are given no other."""
 
 CLIENT_METRICS: Final = 16
+TRANSACTION: Final = 1
 LATEST: Final = -1
 
 Alter = Callable[[Message], object]
@@ -87,8 +89,8 @@ class Asked(NamedTuple):
 class Talk:
     """One round of a conversation.
 
-    Labels of steps differ within a conversation.  ``by`` names the client that asks: each has a connection of its
-    own.  Where there is no answer an empty one is returned, so that a conversation can go on.
+    Labels of steps differ within a conversation.  ``by`` names the client that asks: each has a connection of
+    its own.  Where there is no answer an empty one is returned, so that a conversation can go on.
     """
 
     def __init__(
@@ -140,7 +142,7 @@ class Talk:
         try:
             correlation_id = self._connection(by).send(request, asked)
         except EncodeError as error:
-            refused = f"not asked: {error}"
+            refused = f"{NOT_ASKED}: {error}"
         self._asked[label] = Asked(api_of(key), asked, by, correlation_id, refused)
 
     def finish(self, label: str, *, patience_seconds: float = PATIENCE_SECONDS) -> Any:
@@ -158,12 +160,12 @@ class Talk:
             return answer
         try:
             answer = read_answer(frame, asked.api.response, asked.version)
+            if self._alter is not None:
+                self._alter(answer)
+            outcome = brief_answer(answer, self._names)
         except DecodeError as error:
-            self._keep(label, asked, f"not readable: {error}")
-            return answer
-        if self._alter is not None:
-            self._alter(answer)
-        self._keep(label, asked, brief_answer(answer, self._names))
+            outcome = f"not readable: {error}"
+        self._keep(label, asked, outcome)
         return answer
 
     def ask_in_vain(self, label: str, request: Message, *, by: str = ORACLE) -> None:
@@ -238,6 +240,13 @@ class Talk:
         """Wait until a group is in that state."""
         self.until(
             DescribeGroupsRequest(groups=[group]), lambda answer: answer.groups[0].group_state == state
+        )
+
+    def until_coordinated(self, transactional_id: str) -> None:
+        """Wait until somebody coordinates the transactions of an id, or it is clear that nobody will."""
+        self.until(
+            FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=[transactional_id]),
+            lambda answer: answer.coordinators[0].error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE,
         )
 
     def topic(self, name: str, partitions: int = 1, **settings: str) -> Topic:

@@ -1,7 +1,11 @@
-"""What is asked, subject by subject.  Every file here is part of the oracle as soon as it is there."""
+"""What is asked, subject by subject.  A file that is put here is part of the oracle."""
 
 import importlib
 import pkgutil
+
+from compat.oracle.conversation import CONVERSATIONS
+
+__all__ = ["CONVERSATIONS"]
 
 for _module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
     importlib.import_module(f"{__name__}.{_module}")

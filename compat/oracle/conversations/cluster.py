@@ -28,10 +28,15 @@ def hello(
 @conversation(ApiKey.API_VERSIONS)
 def versions(talk: Talk) -> None:
     talk.ask("good", hello())
+    talk.ask("good again", hello())
+
+
+@conversation(ApiKey.API_VERSIONS, rounds="3+")
+def software(talk: Talk) -> None:
     for name in ("", "a b", "-a", "é"):
-        talk.ask(f"software called {name!r}", hello(name))
+        talk.ask(f"called {name!r}", hello(name))
     for version in ("", "a b", "1."):
-        talk.ask(f"software of version {version!r}", hello(version=version))
+        talk.ask(f"of version {version!r}", hello(version=version))
     talk.ask("after all that", hello())
 
 

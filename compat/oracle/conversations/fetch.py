@@ -1,5 +1,7 @@
 """Fetch without sessions: from where, how much, and how long it waits."""
 
+from typing import Any
+
 from compat.oracle.conversation import conversation
 from compat.oracle.grouping import by_topic
 from compat.oracle.talk import NOWHERE, Talk, Topic
@@ -14,7 +16,7 @@ READ_COMMITTED = 1
 Wanted = tuple[Topic, FetchPartition]
 
 
-def at(topic: Topic, partition: int = 0, offset: int = 0, **more: int) -> Wanted:
+def at(topic: Topic, partition: int = 0, offset: int = 0, **more: Any) -> Wanted:
     """One partition to read; ``more`` are the other fields of ``FetchPartition``."""
     fields = {"partition_max_bytes": MAX_BYTES, **more}
     return topic, FetchPartition(partition=partition, fetch_offset=offset, **fields)
@@ -30,7 +32,7 @@ def fetch(
     epoch: int = -1,
     forget: tuple[Topic, ...] = (),
 ) -> FetchRequest:
-    """``session`` and its ``epoch`` are of a fetch session; ``forget`` takes partition 0 of topics out of it."""
+    """``session`` and ``epoch`` are of a fetch session; ``forget`` takes partition 0 of topics out of it."""
     return FetchRequest(
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,

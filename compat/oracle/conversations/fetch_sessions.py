@@ -77,6 +77,16 @@ def replacing_a_session(talk: Talk) -> None:
     talk.ask("the first is gone", fetch(session=session, epoch=1))
 
 
+@conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)
+def a_session_that_changes_how_topics_are_named(talk: Talk) -> None:
+    """Since version 13 topics are named by id."""
+    topic = talk.topic("t")
+    other_way = 12 if talk.version_of(ApiKey.FETCH) >= 13 else 13
+    session = talk.ask("open", fetch(at(topic), epoch=0), version=other_way).session_id
+    talk.ask("go on the other way", fetch(session=session, epoch=1))
+    talk.ask("go on as before", fetch(session=session, epoch=1), version=other_way)
+
+
 @conversation(ApiKey.FETCH, rounds="13+")
 def topics_made_anew(talk: Talk) -> None:
     """A topic of the same name has another id."""

@@ -158,7 +158,7 @@ def two_members(talk: Talk) -> None:
 
 @conversation(*MEMBERSHIP)
 def a_member_that_does_not_come_back(talk: Talk) -> None:
-    """It misses the rebalance, and the others go on without it.  Before version 1 its session is the limit."""
+    """It misses the rebalance, and the others go on without it."""
     group = talk.name("g")
     lost = form(talk, group, session_ms=150, rebalance_ms=150)
     joined = join_alone(talk, "another joins", join(group), by=SECOND)
@@ -214,6 +214,18 @@ def the_choice_of_a_protocol(talk: Talk) -> None:
     talk.finish("the second joins")
 
 
+@conversation(ApiKey.JOIN_GROUP)
+def a_full_group(talk: Talk) -> None:
+    """Here ``group.max.size`` is two."""
+    group = talk.name("g")
+    first = join_alone(talk, "join", join(group)).member_id
+    start_joining(talk, "the second joins", join(group), by=SECOND)
+    talk.until_group_is(group, "PreparingRebalance")
+    talk.ask("the first joins again", join(group, first))
+    talk.finish("the second joins")
+    talk.ask("one too many", join(group), by="third")
+
+
 @conversation(*MEMBERSHIP, rounds="4+")
 def ids_handed_out(talk: Talk) -> None:
     """A member that was told its id, and has not come back with it yet."""
@@ -249,6 +261,17 @@ def a_static_member(talk: Talk) -> None:
     talk.ask("leave by the instance alone", leave(talk, group, "", instance="i"))
     talk.ask("heartbeat after leaving", heartbeat(group, new.member_id, generation, "i"))
     talk.ask("describe after that", DescribeGroupsRequest(groups=[group]))
+
+
+@conversation(ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, rounds="3+")
+def a_static_member_is_fenced(talk: Talk) -> None:
+    """These know instances in earlier versions than JoinGroup does."""
+    group = talk.name("g")
+    old = form(talk, group, instance="i")
+    talk.ask("another in its place", join(group, instance="i"))
+    talk.ask("heartbeat of the one before", heartbeat(group, old.member_id, old.generation_id, "i"))
+    talk.ask("sync of the one before", sync(group, old.member_id, old.generation_id, instance="i"))
+    talk.ask("the one before leaves", leave(talk, group, old.member_id, instance="i"))
 
 
 @conversation(*MEMBERSHIP, rounds=SINCE_STATIC_MEMBERS)
@@ -299,10 +322,11 @@ def coordinators(talk: Talk) -> None:
 
     find("of a group", talk.name("g"))
     find("of a group without name", "")
+    talk.until_coordinated(talk.name("x"))
+    find("of a transactional id", talk.name("x"), kind=1)
+    find("of a share partition that is none", "g", kind=2)
     find("of an unknown type", "g", kind=9)
     find("of a negative type", "g", kind=-1)
     if by_list:
         find("of several groups", talk.name("g"), talk.name("h"), talk.name("g"))
         find("of nothing")
-
-

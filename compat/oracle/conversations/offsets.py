@@ -64,7 +64,9 @@ def commit(
     )
 
 
-def fetch(talk: Talk, *groups: str, places: tuple[tuple[Topic, int], ...] | None = None) -> OffsetFetchRequest:
+def fetch(
+    talk: Talk, *groups: str, places: tuple[tuple[Topic, int], ...] | None = None
+) -> OffsetFetchRequest:
     """Until version 7 a request asks for one group.  Without ``places`` it asks for every offset."""
     wanted = [] if places is None else list(by_topic(places))
     if talk.version_of(ApiKey.OFFSET_FETCH) < 8:

@@ -200,6 +200,7 @@ def transactional_batches(talk: Talk) -> None:
     topic = talk.topic("t")
     records = batch("a", producer=(7000, 0, 0), transactional=True)
     talk.ask("without transactional id", produce((topic, 0, records)))
+    talk.ask("of no transaction", produce((topic, 0, records), transactional_id="no such id"))
     talk.ask("a plain batch with transactional id", produce((topic, 0, GOOD), transactional_id="id"))
 
 

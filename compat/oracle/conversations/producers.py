@@ -43,6 +43,13 @@ def identities(talk: Talk) -> None:
 
 
 @conversation(ApiKey.INIT_PRODUCER_ID)
+def a_transactional_producer(talk: Talk) -> None:
+    transactional_id = talk.name("x")
+    talk.until_coordinated(transactional_id)
+    talk.ask("a transactional id", identify(transactional_id=transactional_id))
+
+
+@conversation(ApiKey.INIT_PRODUCER_ID)
 def an_idempotent_producer(talk: Talk) -> None:
     """From the identity to what is known of it."""
     topic = talk.topic("t")

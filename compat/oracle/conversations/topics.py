@@ -91,6 +91,7 @@ def creating(talk: Talk) -> None:
     talk.ask("the same name twice", create(new(name("z")), new(name("z")), new(name("zz"))))
     talk.ask("good and bad", create(new(name("good")), new(name("a b"))))
     talk.ask("an internal topic", create(new("__consumer_offsets")))
+    talk.ask("no time", create(new(name("late")), timeout_ms=0))
     talk.settle()
     names = ("t", "u", "v", "w", "x", "y", "z", "zz", "good")
     talk.ask("what is there", ask_for(*(name(each) for each in names)))
@@ -149,6 +150,7 @@ def growing(talk: Talk) -> None:
     talk.ask("assigned to a broker twice", grow((topic, 5, [[1, 1]])))
     talk.ask("good and bad", grow((topic, 5), (NOWHERE.name, 2)))
     talk.ask("nothing", grow())
+    talk.ask("no time", grow((other, 7), timeout_ms=0))
     talk.settle()
     talk.ask("what is there", ask_for(topic, other))
 
@@ -159,15 +161,12 @@ def deleting_by_name(talk: Talk) -> None:
     for each in ("t", "u", "v", "w"):
         talk.topic(each)
 
-    def delete(label: str, *names: str) -> None:
-        states = [DeleteTopicState(name=each) for each in names]
-        since_states = talk.version_of(ApiKey.DELETE_TOPICS) >= 6
-        talk.ask(
-            label,
-            DeleteTopicsRequest(topics=states, timeout_ms=30_000)
-            if since_states
-            else DeleteTopicsRequest(topic_names=list(names), timeout_ms=30_000),
-        )
+    def delete(label: str, *names: str, timeout_ms: int = 30_000) -> None:
+        request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
+        if talk.version_of(ApiKey.DELETE_TOPICS) >= 6:
+            states = [DeleteTopicState(name=each) for each in names]
+            request = DeleteTopicsRequest(topics=states, timeout_ms=timeout_ms)
+        talk.ask(label, request)
 
     delete("one", name("t"))
     talk.settle()
@@ -178,6 +177,7 @@ def deleting_by_name(talk: Talk) -> None:
     delete("a bad name", "a b")
     delete("nothing")
     delete("the metadata log", "__cluster_metadata")
+    delete("no time", name("w"), timeout_ms=0)
     talk.settle()
     talk.ask("what is left", ask_for(*(name(each) for each in ("t", "u", "v", "w"))))
 

@@ -1,0 +1,104 @@
+"""Where Ottla does not answer as Kafka does, and why.  Nothing else may differ, and all of this must."""
+
+from typing import Final, NamedTuple
+
+ANYTHING: Final = "anything"
+NOTHING: Final = "nothing"
+
+
+class Known(NamedTuple):
+    """A difference that is meant."""
+
+    where: str
+    """Subject, conversation and step, as ``fnmatch`` patterns: ``produce: null records: *``."""
+    kafka: str
+    """What Kafka's answer comes to; see ``outcomes.results_of``."""
+    ours: str
+    """The same for ours."""
+    reason: str
+    path: str = ""
+    """The one value that differs, where the rest of the answer must not."""
+
+
+STUCK: Final = "Kafka never answers this, nor what is asked behind it; a client gets an error instead"
+
+OLD_LEVELS: Final = "metadata levels older than that of Kafka 4.0 are not written"
+
+REFUSED: Final = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+"""The error after which every client gives up at once."""
+
+NO_TRANSACTIONS: Final = "transactions are not served yet"
+
+SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
+    NO_TRANSACTIONS: (
+        "add_partitions_to_txn",
+        "add_offsets_to_txn",
+        "end_txn",
+        "write_txn_markers",
+        "txn_offset_commit",
+        "describe_transactions",
+        "list_transactions",
+    ),
+    "groups of the newer protocols are not served yet": (
+        "consumer_group_heartbeat",
+        "consumer_group_describe",
+        "share_group_heartbeat",
+        "share_group_describe",
+        "share_fetch",
+        "share_acknowledge",
+        "initialize_share_group_state",
+        "read_share_group_state",
+        "write_share_group_state",
+        "delete_share_group_state",
+        "read_share_group_state_summary",
+        "describe_share_group_offsets",
+        "alter_share_group_offsets",
+        "delete_share_group_offsets",
+        "streams_group_heartbeat",
+        "streams_group_describe",
+        "streams_group_topology_description_update",
+    ),
+    "security is not served yet": (
+        "sasl_handshake",
+        "sasl_authenticate",
+        "describe_acls",
+        "create_acls",
+        "delete_acls",
+        "create_delegation_token",
+        "renew_delegation_token",
+        "expire_delegation_token",
+        "describe_delegation_token",
+        "describe_user_scram_credentials",
+        "alter_user_scram_credentials",
+    ),
+    "quotas are not served yet": ("describe_client_quotas", "alter_client_quotas"),
+    "clusters of several nodes are not served yet": (
+        "alter_replica_log_dirs",
+        "elect_leaders",
+        "alter_partition_reassignments",
+        "list_partition_reassignments",
+        "describe_quorum",
+        "update_features",
+        "unregister_broker",
+        "unregister_controller",
+        "add_raft_voter",
+        "remove_raft_voter",
+    ),
+}
+"""APIs that only Kafka announces."""
+
+UNANNOUNCED: Final = tuple(
+    Known("cluster: *: *", ANYTHING, NOTHING, reason, f"/api_keys/{name}")
+    for reason, names in SERVED_LATER.items()
+    for name in names
+)
+
+KNOWN: Final = (
+    Known("produce: null records: *", "hangs", "INVALID_RECORD", STUCK),
+    Known("configs: the same resource twice: *", "hangs", "INVALID_REQUEST", STUCK),
+    Known("groups: a protocol named twice: join", "hangs", "INVALID_REQUEST", STUCK),
+    Known("groups: coordinators: of a transactional id", "success", REFUSED, NO_TRANSACTIONS),
+    Known("producers: a transactional producer: *", "success", REFUSED, NO_TRANSACTIONS),
+    Known("cluster: *: *", "7-33", "25-33", OLD_LEVELS, "/supported_features/metadata.version"),
+    *UNANNOUNCED,
+)
