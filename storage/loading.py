@@ -12,6 +12,7 @@ from storage.partition_log import PartitionLog
 from storage.producer_replay import load_producers
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
+from storage.recovery import Cut, recover_log
 from storage.segment import Segment
 from storage.segments import create_segment, find_index_damage, first_untrusted, list_segments
 from storage.swaps import finish_swaps
@@ -29,14 +30,15 @@ def load_log(
     recovery_point: int = 0,
     log_start: int = 0,
     high_watermark: int = 0,
+    may_cut: Cut = Cut.EVERYTHING,
     now_ms: int,
 ) -> PartitionLog:
     """Open the log in ``directory``; the offsets are those of the checkpoints, 0 where these say nothing.
 
     Unless ``was_clean``, the log is recovered first, from the recovery point on.  Otherwise little
-    more than the directory and the tail of the last segment is read.
+    more than the directory and the tail of the last segment is read.  ``may_cut`` is for recovery.
 
-    Raises OSError, CorruptLog, UnsupportedFormat.
+    Raises OSError, CorruptFile, UnsupportedFormat.
     """
     producers: ProducerState | None = None
     names = finish_swaps(services, directory)
@@ -51,14 +53,13 @@ def load_log(
             services.report(f"{damage}, although the log was closed properly; it is recovered")
             was_clean = False
     if not was_clean:
-        from storage.recovery import recover_log  # seldom needed
-
         producers = recover_log(
             services,
             directory,
             config,
             recovery_point=recovery_point,
             log_start=log_start,
+            may_cut=may_cut,
             now_ms=now_ms,
         )
         names = services.file_system.list_names(directory)

@@ -31,6 +31,7 @@ from storage.node_files import (
     write_topic_id,
 )
 from storage.partition_log import FlushJob, PartitionLog
+from storage.recovery import Cut
 from storage.retention import may_have_expired
 from storage.segments import list_segments
 
@@ -274,7 +275,11 @@ class LogDirectory:
     def open_metadata_log(self, config: LogConfig, *, now_ms: int) -> PartitionLog:
         """``__cluster_metadata-0``, made if need be; Kafka reads all of it at each start, and so do we.
 
-        It stands apart: it is in no checkpoint, and not among ``replicas`` and ``logs``.
+        It stands apart: it is in no checkpoint, and not among ``replicas`` and ``logs``.  Nor is it cut
+        where it is damaged, unless that is what an unclean stop left of its last writes: with its records
+        topics would go, and their partitions be strays.
+
+        Raises CorruptFile, UnsupportedFormat, DiskFailure.
         """
         if self._metadata_log is not None:
             return self._metadata_log
@@ -294,6 +299,7 @@ class LogDirectory:
                 METADATA_TOPIC_ID,
                 config,
                 was_clean=False,
+                may_cut=Cut.NOTHING if self._has_mark else Cut.TORN_TAIL,
                 now_ms=now_ms,
             )
         except OSError as error:
@@ -455,6 +461,8 @@ class LogDirectory:
         """
         try:
             if self._has_mark and not self._is_touched:
+                if self._metadata_log is not None:
+                    self._metadata_log.flush()  # whose end may be torn after an unclean stop only
                 write_clean_shutdown(self.services.file_system, self.path, self.previous_broker_epoch)
         except DiskFailure as failure:
             self.services.report(f"{self.path} will be recovered by the next start: {failure}")

@@ -7,6 +7,8 @@ stays where it was until the log's first flush, so that another crash only repea
 
 import os
 import zlib
+from collections.abc import Sequence
+from enum import IntEnum
 from struct import Struct
 
 from protocol.records.errors import CorruptRecords
@@ -23,8 +25,19 @@ from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
 from storage.segment import Segment
 from storage.segments import find_index_damage, first_untrusted, list_segments
-from storage.stored_batches import read_stored_batches
+from storage.stored_batches import find_valid_batch, read_stored_batches
 from storage.swaps import finish_swaps
+
+
+class Cut(IntEnum):
+    """How much recovery may cut off where a log is damaged."""
+
+    NOTHING = 0
+    """The log was closed properly: it has no business to be damaged."""
+    TORN_TAIL = 1
+    """What an unclean stop leaves of the last writes, and nothing that was safe before."""
+    EVERYTHING = 2
+    """The damage and all that follows, as Kafka does it with any log."""
 
 
 def recover_log(
@@ -34,6 +47,7 @@ def recover_log(
     *,
     recovery_point: int,
     log_start: int,
+    may_cut: Cut = Cut.EVERYTHING,
     now_ms: int,
 ) -> ProducerState | None:
     """Check every batch from the segment that holds ``recovery_point`` on, and rebuild what depends on it.
@@ -44,7 +58,8 @@ def recover_log(
     The answer is the state of all producers, each with up to five batches, of which the files remember
     one: so a producer that had five requests under way can go on.  None if there is no segment.
 
-    Raises UnsupportedFormat for records from before Kafka 0.11, leaving the files alone.
+    Raises UnsupportedFormat for records from before Kafka 0.11, and CorruptFile where more would have to be
+    cut than ``may_cut`` allows; the records are left alone then.
     """
     names = finish_swaps(services, directory)
     segments = list_segments(services, directory, names, config, now_ms)
@@ -77,7 +92,9 @@ def recover_log(
         size = segment.size_bytes
         if segment.base_offset >= end_offset:
             _take_snapshot(snapshots, segment.base_offset, producers)
-            end_offset = recover_segment(services, segment, epochs, producers)
+            end_offset = recover_segment(
+                services, segment, epochs, producers, may_cut=may_cut, later=segments[number + 1 :]
+            )
             if segment.size_bytes == size:
                 continue
             number += 1
@@ -100,9 +117,18 @@ def recover_log(
 
 
 def recover_segment(
-    services: LogServices, segment: Segment, epochs: LeaderEpochs, producers: ProducerState
+    services: LogServices,
+    segment: Segment,
+    epochs: LeaderEpochs,
+    producers: ProducerState,
+    *,
+    may_cut: Cut = Cut.EVERYTHING,
+    later: Sequence[Segment] = (),
 ) -> int:
-    """Rebuild the indexes from the batches, cut the file behind the last good one; return the next offset."""
+    """Rebuild the indexes from the batches, cut the file behind the last good one; return the next offset.
+
+    ``later`` are the segments that follow, which tell a torn tail from damage inside the log.
+    """
     size = segment.size_bytes
     file = segment.file.open()
     next_offset = segment.base_offset
@@ -132,6 +158,12 @@ def recover_segment(
             raise
         damage = error.reason
     if damage is not None:
+        if (loss := _find_loss(segment, size, next_offset, may_cut, later)) is not None:
+            raise CorruptFile(
+                file.path,
+                f"{damage}, {loss}; nothing was cut off: restore the file from a copy, or, to give up all "
+                f"that follows, cut it to {segment.size_bytes} bytes and remove later segments",
+            )
         services.report(
             f"{file.path}: {damage}; {size - segment.size_bytes} bytes are cut off, "
             f"the log continues at offset {next_offset}"
@@ -140,6 +172,45 @@ def recover_segment(
         file.sync()  # or else what was cut may come back under what is written over it
     segment.seal()
     return next_offset
+
+
+def _find_loss(
+    segment: Segment, size: int, next_offset: int, may_cut: Cut, later: Sequence[Segment]
+) -> str | None:
+    """Why the bytes behind those that were counted in must not be cut; None if they may be."""
+    if may_cut is Cut.EVERYTHING:
+        return None
+    if may_cut is Cut.NOTHING:
+        return "although the log was closed properly"
+    position = segment.size_bytes
+    file = segment.file.open()
+    found = find_valid_batch(file, position, size, next_offset)
+    if found is not None and not _has_hole(file, position, found):
+        return f"although a good batch follows at byte {found}"
+    for other in later:
+        if find_valid_batch(other.file.open(), 0, other.size_bytes, next_offset) is not None:
+            return f"although {other.file.path} follows"
+    return None
+
+
+_SECTOR = 512
+_HOLE_MIN = 12
+
+
+def _has_hole(file: File, position: int, end: int) -> bool:
+    """Whether something between these positions was never written.
+
+    A power cut may keep a write and lose one before it, if no fsync came between them.  What is missing
+    reads as zeros then, from one sector's start, or where the file ended before, to a sector's end.  No
+    batch has so many zeros at its start, which is where its length stands.
+    """
+    while position < end:
+        next_sector = min(position - position % _SECTOR + _SECTOR, end)
+        piece = file.pread(next_sector - position, position)
+        if len(piece) >= _HOLE_MIN and not any(piece):
+            return True
+        position = next_sector
+    return False
 
 
 def _take_snapshot(snapshots: ProducerSnapshots, offset: int, producers: ProducerState) -> None:

@@ -1,6 +1,6 @@
 """Walks over the batches of a ``.log`` file: by header only, or whole.
 
-Nothing here checks CRCs.  CorruptLog is raised where the bytes are no batch, or not all of one (after
+The walks check no CRC.  CorruptLog is raised where the bytes are no batch, or not all of one (after
 a crash that is the torn tail), UnsupportedFormat at an entry in the format of an old Kafka.
 """
 
@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from struct import Struct
 
 from protocol.records.batch import LOG_OVERHEAD, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
+from protocol.records.errors import CorruptRecords
 from storage.errors import CorruptLog, UnsupportedFormat
 from storage.filesystem import File
 
 # Base offset, length, magic and last offset delta: all that finding an offset needs.
 _PLACE = Struct(">qi4xb6xi")
+_MAGIC_POSITION = 16
 
 _HEADERS_WINDOW = 4096
 BATCHES_WINDOW = 1 << 20
@@ -90,6 +92,40 @@ def read_stored_batches(
             batch = RecordBatch(window)
         yield position, batch
         position += batch.size_bytes
+
+
+def find_valid_batch(file: File, position: int, end: int, lowest_offset: int) -> int | None:
+    """Where the first whole, undamaged batch starts in bytes ``position`` to ``end``; None if none does.
+
+    For bytes behind a damage, where nothing says how long the damaged batch was.  Its offsets must be at
+    least ``lowest_offset``.
+    """
+    start = position
+    while position < end:
+        window = file.pread(min(BATCHES_WINDOW, end - position), position)
+        at = -1
+        while (at := window.find(MAGIC, at + 1)) >= 0:
+            found = position + at - _MAGIC_POSITION
+            if found >= start and _is_valid_batch(file, found, end, lowest_offset):
+                return found
+        position += len(window)
+    return None
+
+
+def _is_valid_batch(file: File, position: int, end: int, lowest_offset: int) -> bool:
+    header = file.pread(_PLACE.size, position)
+    if len(header) < _PLACE.size:
+        return False
+    base_offset, length, magic, last_offset_delta = _PLACE.unpack(header)
+    if magic != MAGIC or base_offset < lowest_offset or last_offset_delta < 0:
+        return False
+    if length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD or position + LOG_OVERHEAD + length > end:
+        return False
+    try:
+        RecordBatch(file.pread(LOG_OVERHEAD + length, position)).check_crc()
+    except CorruptRecords:
+        return False
+    return True
 
 
 def _read_header(file: File, window: bytes, at: int, position: int, end: int) -> RecordBatch:

@@ -153,6 +153,12 @@ class MetadataLog:
         offset = start
         while (found := self.log.read(offset, READ_BYTES)) is not None:
             for batch in read_batches(found.read()):
+                if batch.base_offset > offset:
+                    raise CorruptLog(
+                        found.file.path,
+                        found.position + batch.position,
+                        f"offset {batch.base_offset} follows {offset - 1}: records between are missing",
+                    )
                 offset = batch.next_offset
                 if batch.last_offset < start:
                     continue

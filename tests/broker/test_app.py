@@ -28,7 +28,7 @@ from protocol.messages.produce import (
 )
 from protocol.records.batch import read_batches
 from protocol.records.builder import build_batch
-from storage.errors import DirectoryLocked, DiskFailure
+from storage.errors import CorruptFile, DirectoryLocked, DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 from tests.support.raw_client import RawClient
 
@@ -247,3 +247,41 @@ async def test_a_directory_in_the_place_of_a_file_is_named_and_ends_the_start(na
         async with running(file_system):
             raise AssertionError("it started")
     assert refused.group_contains(DiskFailure, match=f"{name}: Is a directory")
+
+
+METADATA = f"{DATA}/__cluster_metadata-0/00000000000000000000.log"
+
+
+@pytest.mark.parametrize("was_clean", [True, False])
+async def test_a_flipped_bit_in_the_metadata_does_not_empty_the_cluster(was_clean: bool) -> None:
+    file_system = MemoryFileSystem()
+    async with running(file_system) as broker:
+        assert await broker.ask(create_topic) == 0
+    if not was_clean:
+        file_system.remove(f"{DATA}/.kafka_cleanshutdown")
+    file = file_system.open(METADATA)
+    damaged = bytearray(file.pread(file.size(), 0))
+    damaged[100] ^= 1
+    file.pwrite(damaged, 0)
+    for _ in range(2):
+        with pytest.raises(BaseExceptionGroup) as refused:
+            async with running(file_system):
+                raise AssertionError("it started")
+        assert refused.group_contains(CorruptFile, match=f"{METADATA}: at byte 0: .*nothing was cut off")
+    assert file_system.read_file(METADATA) == damaged
+    assert not any("stray" in name for name in file_system.list_names(DATA))
+    damaged[100] ^= 1
+    file.pwrite(damaged, 0)
+    async with running(file_system) as broker:
+        assert await broker.ask(partial(produce, value=b"kept")) == (0, 0)
+
+
+async def test_a_torn_tail_of_the_metadata_is_cut() -> None:
+    file_system = MemoryFileSystem()
+    async with running(file_system) as broker:
+        assert await broker.ask(create_topic) == 0
+    file_system.remove(f"{DATA}/.kafka_cleanshutdown")
+    file = file_system.open(METADATA)
+    file.truncate(file.size() - 3)
+    async with running(file_system) as broker:
+        assert await broker.ask(partial(produce, value=b"kept")) == (0, 0)

@@ -13,6 +13,7 @@ from storage.loading import create_log, load_log
 from storage.log_services import LogServices
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import PartitionLog
+from storage.recovery import Cut
 
 TOPIC_ID = bytes(range(16))
 DIRECTORY = "data/events-0"
@@ -97,6 +98,7 @@ class World:
         recovery_point: int = 0,
         log_start: int = 0,
         high_watermark: int = 0,
+        may_cut: Cut = Cut.EVERYTHING,
         now_ms: int = 0,
     ) -> PartitionLog:
         return load_log(
@@ -110,6 +112,7 @@ class World:
             recovery_point=recovery_point,
             log_start=log_start,
             high_watermark=high_watermark,
+            may_cut=may_cut,
             now_ms=now_ms,
         )
 

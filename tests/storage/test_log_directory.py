@@ -430,8 +430,27 @@ def test_the_metadata_log_is_checked_at_each_start(node: Node) -> None:
     directory.close()
     path = "data/__cluster_metadata-0/00000000000000000000.log"
     node.memory.open(path).pwrite(b"\xee", node.memory.file_size(path) - 1)
+    for _ in range(2):  # a start that fails leaves the mark of the clean stop where it was
+        directory = node.open()
+        with pytest.raises(CorruptFile, match="although the log was closed properly"):
+            directory.open_metadata_log(CONFIG, now_ms=0)
+        directory.abandon()
+    node.memory.remove("data/.kafka_cleanshutdown")
     assert node.open().open_metadata_log(CONFIG, now_ms=0).log_end == 2
     assert len(node.reports) == 1
+
+
+def test_a_failed_start_marks_a_clean_stop_only_if_the_metadata_log_is_whole(node: Node) -> None:
+    directory = node.open()
+    fill(directory.open_metadata_log(CONFIG, now_ms=0), 3)
+    directory.close()
+    directory = node.open()
+    fill(directory.open_metadata_log(CONFIG, now_ms=0), 2)
+    directory.abandon()
+    node.memory.lose_power()
+    directory = node.open()
+    assert directory.was_clean
+    assert directory.open_metadata_log(CONFIG, now_ms=0).log_end == 5
 
 
 # On a real disk

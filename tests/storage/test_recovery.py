@@ -6,8 +6,9 @@ import pytest
 
 from protocol.records.batch import RecordBatch
 from storage.config import LogConfig
-from storage.errors import UnsupportedFormat
+from storage.errors import CorruptFile, UnsupportedFormat
 from storage.partition_log import PartitionLog
+from storage.recovery import Cut
 from tests.storage.builders import DIRECTORY, World, batch, marker, read_all, values
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100)
@@ -234,3 +235,95 @@ def test_a_snapshot_that_is_damaged_costs_a_scan() -> None:
     log = recover(world, recovery_point=11)
     assert [producer.producer_id for producer in log.active_producers()] == [1]
     assert world.reports
+
+
+# Logs that must not lose anything silently
+
+
+def careful(world: World, may_cut: Cut) -> PartitionLog:
+    return world.open(CONFIG, was_clean=False, may_cut=may_cut)
+
+
+def snapshot_of(world: World) -> dict[str, bytes]:
+    return {name: world.memory.read_file(f"{DIRECTORY}/{name}") for name in world.names() if ".log" in name}
+
+
+@pytest.mark.parametrize("length", [1, 11, 60, 70])
+def test_a_torn_tail_may_be_cut_after_an_unclean_stop(length: int) -> None:
+    world, positions = crashed(*plain(3))
+    world.memory.open(LOG.format(0)).truncate(positions[2] + length)
+    assert careful(world, Cut.TORN_TAIL).log_end == 2
+    assert len(world.reports) == 1
+
+
+def test_a_damaged_last_batch_is_a_torn_tail() -> None:
+    world, _ = crashed(*plain(3))
+    file = world.memory.open(LOG.format(0))
+    file.pwrite(b"\xee", file.size() - 1)
+    assert careful(world, Cut.TORN_TAIL).log_end == 2
+
+
+def test_damage_before_good_batches_is_no_torn_tail(chance: Random) -> None:
+    for _ in range(100):
+        world, positions = crashed(*plain(3))
+        file = world.memory.open(LOG.format(0))
+        position = chance.randrange(positions[1], positions[2])
+        if position - positions[1] < 16:  # what no CRC covers, and may be anything
+            continue
+        (byte,) = file.pread(1, position)
+        file.pwrite(bytes([byte ^ 1 << chance.randrange(8)]), position)
+        before = snapshot_of(world)
+        with pytest.raises(CorruptFile, match=f"at byte {positions[1]}: .*good batch follows at byte"):
+            careful(world, Cut.TORN_TAIL)
+        assert snapshot_of(world) == before
+        assert world.reports == []
+        with pytest.raises(CorruptFile):
+            careful(world, Cut.TORN_TAIL)
+        assert careful(world, Cut.EVERYTHING).log_end == 1
+
+
+def test_damage_before_later_segments_is_no_torn_tail() -> None:
+    world, _ = crashed(*plain(20))
+    bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
+    file = world.memory.open(LOG.format(bases[1]))
+    file.truncate(file.size() - 1)
+    before = snapshot_of(world)
+    with pytest.raises(CorruptFile, match=f"{LOG.format(bases[2])} follows"):
+        careful(world, Cut.TORN_TAIL)
+    assert snapshot_of(world) == before
+
+
+def test_a_segment_that_was_begun_when_the_one_before_it_was_torn() -> None:
+    world, _ = crashed(*plain(20))
+    bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
+    file = world.memory.open(LOG.format(bases[-2]))
+    file.truncate(file.size() - 1)
+    world.memory.open(LOG.format(bases[-1])).truncate(0)
+    assert careful(world, Cut.TORN_TAIL).log_end == bases[-1] - 1
+
+
+@pytest.mark.parametrize("first_size", [450, 500, 1500])
+def test_a_write_that_a_power_cut_lost_while_it_kept_the_next(first_size: int) -> None:
+    """Whole sectors read as zeros then: as far as the file reached before, it was safe."""
+    config = LogConfig(segment_bytes=1 << 20)
+    world = World()
+    log = world.create(config)
+    first = batch(b"x" * (first_size - batch(b"").size_bytes))
+    log.append_as_leader(first, 0, now_ms=0)
+    position = first.size_bytes
+    lost = batch(b"y" * 1200)
+    log.append_as_leader(lost, 0, now_ms=0)
+    log.append_as_leader(batch(b"z"), 0, now_ms=0)
+    end = (position + lost.size_bytes) // 512 * 512
+    world.memory.open(LOG.format(0)).pwrite(bytes(end - position), position)
+    assert world.open(config, was_clean=False, may_cut=Cut.TORN_TAIL).log_end == 1
+    assert len(world.reports) == 1
+
+
+def test_a_log_that_was_closed_has_no_torn_tail() -> None:
+    world, positions = crashed(*plain(3))
+    file = world.memory.open(LOG.format(0))
+    file.truncate(file.size() - 1)
+    with pytest.raises(CorruptFile, match=f"at byte {positions[2]}: .*although the log was closed properly"):
+        careful(world, Cut.NOTHING)
+    assert file.size() == positions[2] + batch(b"value 2").size_bytes - 1

@@ -155,6 +155,21 @@ class TestLoading:
         with pytest.raises(CorruptLog, match=r"records before offset \d+ are missing"):
             node.start()
 
+    def test_a_segment_that_is_missing_in_the_middle_is_noticed(self) -> None:
+        node = ControllerNode(SMALL)
+        node.start()
+        middle = []
+        for name in ("a", "b"):
+            node.raft.log.log.roll(now_ms=node.clock.now_ms())
+            middle.append(node.raft.log.end_offset)
+            make(node, name)
+        node.stop()
+        for name in node.file_system.list_names(METADATA):
+            if name.startswith(f"{middle[0]:020d}."):
+                node.file_system.remove(f"{METADATA}/{name}")
+        with pytest.raises(CorruptLog, match=f"offset {middle[1]} follows {middle[0] - 1}: records between"):
+            node.start()
+
 
 class TestTrimming:
     def node(self, **rules: str) -> ControllerNode:
