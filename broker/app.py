@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import trio
 
+from broker import limits
 from broker.apis.table import served
 from broker.clock import BrokerClock
 from broker.config.broker_config import BrokerConfig
@@ -39,6 +40,7 @@ from broker.network.connection import Dispatch
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import Network, serve_listeners
 from broker.network.settings import NetworkSettings
+from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
 from broker.raft.service import QuorumMismatch
@@ -86,6 +88,7 @@ def run(
     cluster is refused.
     """
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    raise_limit()
     clock = BrokerClock()
     log = Log(now_ms=clock.now_ms)
     services = Services()
@@ -154,8 +157,9 @@ async def serve(
     marker of a clean stop is written.
     """
     services.config = config
-    with _hold_directories(services, file_system) as directories:
-        settings = NetworkSettings.from_config(config)
+    settings = NetworkSettings.from_config(config)
+    open_files = _share_descriptors(settings, services.log)
+    with _hold_directories(services, file_system, open_files) as directories:
         bound = bind_listeners(_bindings(config), settings)
         try:
             node = _identify(services, directories, bound, cluster_id, file_system)
@@ -185,7 +189,12 @@ async def serve(
                 open_partitions(services, directories) as services.partitions,
                 open_groups(services) as services.groups,
                 serve_listeners(
-                    bound, dispatch_for, settings, log=services.log, run_blocking=services.run_blocking
+                    bound,
+                    dispatch_for,
+                    settings,
+                    log=services.log,
+                    run_blocking=services.run_blocking,
+                    sockets_max=open_files.connections_max,
                 ) as network,
             ):
                 controller.on_publish(_adjusting(network, services))
@@ -199,8 +208,27 @@ async def serve(
             directory.close(broker_epoch=broker_epoch, run_jobs=run_in_threads)
 
 
+def _share_descriptors(settings: NetworkSettings, log: Log) -> OpenFiles:
+    """Who may have how many of the process's descriptors; a line if that is little."""
+    limit = current_limit()
+    if limit < limits.OPEN_FILES_MIN:
+        raise StartupError(
+            f"this process may open {limit} files, and a broker needs {limits.OPEN_FILES_MIN} or more: "
+            "raise the limit (ulimit -n)"
+        )
+    open_files = share(limit)
+    if open_files.connections_max < min(settings.connections_max, limits.CONNECTIONS_EXPECTED):
+        log.warn(
+            f"this process may open {limit} files (ulimit -n), which is enough for "
+            f"{open_files.connections_max} connections at once; more clients have to wait"
+        )
+    return open_files
+
+
 @contextmanager
-def _hold_directories(services: Services, file_system: FileSystem) -> Iterator[list[LogDirectory]]:
+def _hold_directories(
+    services: Services, file_system: FileSystem, open_files: OpenFiles
+) -> Iterator[list[LogDirectory]]:
     """Lock the log directories; those that are not closed inside the block are left as by a crash."""
     config = services.config
     held: list[LogDirectory] = []
@@ -213,6 +241,7 @@ def _hold_directories(services: Services, file_system: FileSystem) -> Iterator[l
                     random_below=services.identifiers.random.randrange,
                     report=services.log.warn,
                     now_ms=services.clock.now_ms(),
+                    open_files_max=max(open_files.of_logs_max // len(config.log_directories), 1),
                     producer_expiration_ms=config.get("producer.id.expiration.ms"),
                 )
             )

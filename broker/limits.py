@@ -47,5 +47,21 @@ SENDFILE_BYTES_MAX = 1024 * 1024
 DRAIN_SECONDS = 0.5
 """How long a stopping broker waits for answers that it owes, before it closes the connections."""
 
+LOG_FILES_OPEN_MAX = 512
+"""Files of logs that are kept open, of any number of them; fewer if the process may open only a few files."""
+
+OPEN_FILES_RESERVE = 128
+"""Descriptors that neither the kept files of logs nor connections may take, unless the process has few:
+checkpoints, fsyncs and answers under way need some."""
+
+OPEN_FILES_MIN = 128
+"""With fewer descriptors the broker does not start."""
+
+CONNECTIONS_EXPECTED = 1000
+"""If descriptors are there for fewer connections, the broker says so at its start."""
+
+FLUSH_RETRY_SECONDS = 1.0
+"""How long an fsync waits whose file cannot be opened because the process has no descriptor left."""
+
 ACCEPT_RETRY_SECONDS = 0.1
 """How long a listener rests when the process has no file descriptor left: clients wait in the backlog."""

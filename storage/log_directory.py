@@ -38,7 +38,9 @@ from storage.segments import list_segments
 METADATA_TOPIC_ID = ONE_UUID
 
 _CLOSED_AT_ONCE = 64
-"""Logs that are flushed together at the end; each needs several open files meanwhile."""
+"""Logs that are flushed together at the end, unless descriptors are few: each holds several meanwhile."""
+
+_FILES_PER_LOG = 4
 
 
 def run_in_turn(jobs: list[FlushJob]) -> None:
@@ -440,8 +442,9 @@ class LogDirectory:
             logs = self.logs
             if self._metadata_log is not None:
                 logs.append(self._metadata_log)
-            for first in range(0, len(logs), _CLOSED_AT_ONCE):
-                some = logs[first : first + _CLOSED_AT_ONCE]
+            at_once = max(min(_CLOSED_AT_ONCE, self.services.descriptors.open_max // _FILES_PER_LOG), 1)
+            for first in range(0, len(logs), at_once):
+                some = logs[first : first + at_once]
                 jobs = [log.begin_close() for log in some]
                 run_jobs([job for job in jobs if job is not None])
                 for log, job in zip(some, jobs, strict=True):

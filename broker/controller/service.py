@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import trio
 
 from broker.controller.decision import Command
+from broker.flushing import run_flush
 from broker.metadata.features import KRAFT_VERSION
 from broker.metadata.image import MetadataImage
 from broker.metadata.replay import MetadataChanges
@@ -169,7 +170,7 @@ class ControllerService:
         decided = [self._decide(submitted) for submitted in queue if not submitted.is_withdrawn]
         flush = self.raft.begin_flush()
         if flush is not None:
-            await self._run_blocking(flush.run)
+            await run_flush(flush, self._run_blocking, self._log)
             flush.finish()
         self.raft.commit()
         for one in decided:

@@ -4,6 +4,7 @@ import errno
 import itertools
 import math
 import socket
+import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -39,15 +40,23 @@ async def serve_listeners(
     *,
     log: Log,
     run_blocking: RunBlocking,
+    sockets_max: int = sys.maxsize,
     poison_frames: bool = False,
 ) -> AsyncGenerator["Network"]:
     """Accept and serve until the block is left, which is a graceful stop.
 
     First nobody is let in any more, then each connection is closed as soon as it owes nothing, at the
-    latest after ``DRAIN_SECONDS``.  ``poison_frames`` overwrites each request once its handler has
-    returned, so that a handler which keeps a view of it is found out.
+    latest after ``DRAIN_SECONDS``.  ``sockets_max`` is how many connections the process has descriptors
+    for: those beyond wait, as with ``max.connections``.  ``poison_frames`` overwrites each request once its
+    handler has returned, so that a handler which keeps a view of it is found out.
     """
-    network = Network(settings, log=log, run_blocking=run_blocking, poison_frames=poison_frames)
+    network = Network(
+        settings,
+        log=log,
+        run_blocking=run_blocking,
+        sockets_max=sockets_max,
+        poison_frames=poison_frames,
+    )
     try:
         async with trio.open_nursery() as connections:
             connections.start_soon(network.timers.run)
@@ -75,9 +84,11 @@ class Network:
         *,
         log: Log,
         run_blocking: RunBlocking,
+        sockets_max: int = sys.maxsize,
         poison_frames: bool = False,
     ) -> None:
         self.settings = settings
+        self.sockets_max = sockets_max
         self.log = log
         self.timers = Timers(log)
         self.memory = FrameMemory(settings.queued_request_bytes_max)
@@ -198,14 +209,17 @@ class Network:
         state = ConnectionState(next(self._numbers), listener, peer, local_address)
         return self.enter(SocketPeer(connected), state, dispatch)
 
+    @property
+    def _is_full(self) -> bool:
+        return len(self.connections) >= min(self.settings.connections_max, self.sockets_max)
+
     async def _wait_room(self, listener: Listener) -> None:
-        if len(self.connections) < self.settings.connections_max:
+        if not self._is_full:
             return
-        limit = self.settings.connections_max
-        self.log.warn_seldom(
-            f"{listener.name} lets clients wait, as {limit} connections are open (max.connections)"
-        )
-        while len(self.connections) >= self.settings.connections_max:
+        limit = min(self.settings.connections_max, self.sockets_max)
+        cause = "the limit of open files" if limit == self.sockets_max else "max.connections"
+        self.log.warn_seldom(f"{listener.name} lets clients wait, as {limit} connections are open ({cause})")
+        while self._is_full:
             await self._room_changed.wait()
 
     def _wake_doors(self) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from broker.flushing import run_flush
 from storage.errors import DiskFailure, StorageError
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class _House:
     async def _flush(self, log: "PartitionLog") -> None:
         job = log.begin_flush()
         if job is not None:
-            await self._services.run_blocking(job.run)
+            await run_flush(job, self._services.run_blocking, self._services.log)
             job.finish()
 
     async def apply_retention(self) -> None:

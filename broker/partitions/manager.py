@@ -9,6 +9,7 @@ import trio
 
 from broker.config.topic_settings import TopicSettings
 from broker.errors import ErrorCode, KafkaError
+from broker.flushing import run_flush
 from broker.metadata.image import MetadataImage, PartitionImage, ResourceType, TopicImage
 from broker.metadata.replay import MetadataChanges
 from broker.partitions.cleaning import keep_compacted
@@ -372,7 +373,7 @@ class PartitionManager:
             job = leader.log.begin_flush()
             flushed_to = leader.log.log_end
             if job is not None:
-                await self._services.run_blocking(job.run)
+                await run_flush(job, self._services.run_blocking, self._services.log)
                 job.finish()
             if not leader.flushed(flushed_to):
                 return

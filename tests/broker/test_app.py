@@ -285,3 +285,19 @@ async def test_a_torn_tail_of_the_metadata_is_cut() -> None:
     file.truncate(file.size() - 3)
     async with running(file_system) as broker:
         assert await broker.ask(partial(produce, value=b"kept")) == (0, 0)
+
+
+async def test_with_too_few_descriptors_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker.app.current_limit", lambda: 64)
+    with pytest.RaisesGroup(pytest.RaisesExc(StartupError, match="64 files, and a broker needs 128 or more")):
+        async with running(MemoryFileSystem()):
+            pass
+
+
+async def test_with_few_descriptors_few_connections_are_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("broker.app.current_limit", lambda: 1024)
+    async with running(MemoryFileSystem()) as broker:
+        assert "enough for 640 connections at once" in broker.log.getvalue()
+        assert await broker.ask(create_topic) == 0
+    async with running(MemoryFileSystem(), {"max.connections": "500"}) as broker:
+        assert broker.log.getvalue() == ""

@@ -35,13 +35,14 @@ class Node:
         self.path = path
         self.reports: list[str] = []
 
-    def open(self, *, now_ms: int = 0) -> LogDirectory:
+    def open(self, *, now_ms: int = 0, open_files_max: int = 512) -> LogDirectory:
         return LogDirectory.open(
             self.path,
             self.file_system,
             random_below=lambda end: end - 1,
             report=self.reports.append,
             now_ms=now_ms,
+            open_files_max=open_files_max,
         )
 
     def write(self, name: str, content: bytes) -> None:
@@ -403,6 +404,23 @@ def test_flushes_at_the_end_may_run_in_any_order(node: Node, chance: Random) -> 
     assert directory.was_clean
     assert [reopened(directory, partition=n).log_end for n in range(10)] == list(range(10))
     assert node.reports == []
+
+
+def test_closing_many_logs_needs_few_descriptors(node: Node) -> None:
+    directory = node.open(open_files_max=16)
+    for partition in range(40):
+        make(directory, partition=partition, count=1)
+    most = 0
+
+    def run_and_count(jobs: list[FlushJob]) -> None:
+        nonlocal most
+        for job in jobs:
+            most = max(most, node.memory.open_files)
+            job.run()
+
+    directory.close(run_jobs=run_and_count)
+    assert most <= 32
+    assert node.open().was_clean
 
 
 # The metadata log

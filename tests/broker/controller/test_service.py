@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from broker.controller.automatic_topics import topic_defaults
 from broker.controller.decision import Command, Decision
@@ -165,6 +166,16 @@ async def test_a_full_disk_refuses_one_command_and_loses_nothing(node: Controlle
         await node.controller.perform(creation(node, "b"))
     node.kill()
     assert list(node.start().topics) == ["b"]
+
+
+async def test_an_fsync_that_lacks_a_descriptor_is_only_late(
+    node: ControllerNode, autojump_clock: MockClock
+) -> None:
+    async with running(node):
+        node.file_system.refuse("sync", errno.EMFILE, path_suffix=".log")
+        await node.controller.perform(creation(node, "a"))
+    assert list(node.image.topics) == ["a"]
+    assert "an fsync is late" in node.lines.getvalue()
 
 
 async def test_after_a_failed_fsync_nothing_is_acknowledged(node: ControllerNode) -> None:

@@ -3,6 +3,7 @@
 import errno
 import io
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -52,7 +53,9 @@ class House:
 
 @asynccontextmanager
 async def opened(
-    settings: NetworkSettings | None = None, bindings: tuple[Binding, ...] = (LOOPBACK,)
+    settings: NetworkSettings | None = None,
+    bindings: tuple[Binding, ...] = (LOOPBACK,),
+    sockets_max: int = sys.maxsize,
 ) -> AsyncGenerator[House]:
     house = House()
     settings = NetworkSettings() if settings is None else settings
@@ -65,6 +68,7 @@ async def opened(
                 settings,
                 log=house.log,
                 run_blocking=inline,
+                sockets_max=sockets_max,
                 poison_frames=True,
             ) as network:
                 house.network = network
@@ -186,6 +190,22 @@ async def test_beyond_the_connections_of_the_broker_clients_wait() -> None:
         await first.aclose()
         assert await answers(second, 7) == [b"now"]
         assert len(house.log_lines) == 1
+
+
+async def test_beyond_what_there_are_descriptors_for_clients_wait() -> None:
+    async with opened(NetworkSettings(connections_max=5), sockets_max=2) as house:
+        first, second = await house.visit(), await house.visit()
+        for client in (first, second):
+            await exchange(client, b"now")
+        third = await house.visit()
+        await third.send_all(framed(b"now"))
+        house.network.apply(NetworkSettings(connections_max=6))
+        await wait_all_tasks_blocked(0.01)
+        assert len(house.network.connections) == 2
+        (line,) = house.log_lines
+        assert line.endswith("as 2 connections are open (the limit of open files)")
+        await first.aclose()
+        assert await answers(third, 7) == [b"now"]
 
 
 async def test_the_limit_can_be_raised_while_clients_wait() -> None:

@@ -100,6 +100,24 @@ async def test_a_failing_fsync_in_the_background_ends_the_broker(autojump_clock:
             await pass_time(broker, 5000)
 
 
+async def test_an_fsync_that_lacks_a_descriptor_comes_later(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", settings={"segment.bytes": "1048576"})
+        for _ in range(2):
+            broker.produce("t", some_batch(size=600_000))
+        log = broker.partitions.leader("t", 0).log
+        while broker.directory.services.descriptors.make_room():
+            pass
+        for _ in range(3):
+            broker.file_system.refuse("open", errno.EMFILE, path_suffix=".log")
+        await pass_time(broker, 5000)
+        unflushed = [log.has_unflushed_segment]
+        assert "an fsync is late" in broker.lines.getvalue()
+        await pass_time(broker, 5000)
+        assert [*unflushed, log.has_unflushed_segment] == [True, False]
+        assert broker.produce("t").error_code == 0
+
+
 async def test_records_are_fsynced_when_they_are_as_old_as_the_topic_says(autojump_clock: MockClock) -> None:
     async with one_broker({"log.flush.scheduler.interval.ms": "1000"}) as broker:
         broker.create_topic("t", settings={"flush.ms": "3000"})
