@@ -3,6 +3,7 @@
 # make check   format, lint, types and the fast tests, in under a minute
 # make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
 # make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
+# make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java and Maven)
 # make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
 #
 # Each target creates what it needs in .venv.  Nothing else has to be installed but Python 3.11+.
@@ -15,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types fast bench bench-peers oracle clean
+.PHONY: help run test check format lint types fast bench bench-peers matrix oracle clean
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -48,6 +49,9 @@ bench: $(VENV)/.dev
 
 bench-peers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks peers $(ARGS)
+
+matrix: $(VENV)/.dev
+	$(BIN)/python -m compat.matrix refresh $(ARGS)
 
 oracle: $(VENV)/.dev
 	$(BIN)/python -m compat.oracle $(ARGS)

@@ -1,1 +1,1 @@
-"""aiokafka, the client for asyncio, through the scenarios: ``python -m compat.python_aiokafka``."""
+"""aiokafka, for asyncio: ``python -m compat.python_aiokafka`` plays the scenarios."""

@@ -98,7 +98,8 @@ class AioKafkaAdmin(Admin):
 
     def delete_records(self, before: Mapping[Partition, int]) -> dict[Partition, int]:
         wanted = {
-            TopicPartition(each.topic, each.number): RecordsToDelete(offset) for each, offset in before.items()
+            TopicPartition(each.topic, each.number): RecordsToDelete(offset)
+            for each, offset in before.items()
         }
         found = run(self._admin.delete_records(wanted))
         return {Partition(native.topic, native.partition): offset for native, offset in found.items()}

@@ -66,9 +66,11 @@ async def started_producer(options: Mapping[str, Any]) -> Any:
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """aiokafka rebalances in the background: what it says waits until the consumer's owner polls or closes."""
+    """aiokafka rebalances in the background; what it says waits until the consumer's owner polls."""
 
-    def __init__(self, gained: PartitionsHandler, lost: PartitionsHandler, owner_is_busy: asyncio.Lock) -> None:
+    def __init__(
+        self, gained: PartitionsHandler, lost: PartitionsHandler, owner_is_busy: asyncio.Lock
+    ) -> None:
         self._gained = gained
         self._lost = lost
         self._owner_is_busy = owner_is_busy
@@ -136,7 +138,8 @@ class AioKafkaConsumer(Consumer):
         finally:
             await self._owner_is_busy.acquire()
         if self._revocation_count != revocation_count:
-            return []  # taken away while we waited for the lock: whoever has the partitions now gets them again
+            # The partitions were taken away while we waited for the lock: their records come again.
+            return []
         return [
             TakenRecord(
                 topic=record.topic,

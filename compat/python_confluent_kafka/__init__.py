@@ -1,1 +1,1 @@
-"""confluent-kafka, which is librdkafka, through the scenarios: ``python -m compat.python_confluent_kafka``."""
+"""confluent-kafka, which is librdkafka: ``python -m compat.python_confluent_kafka`` plays the scenarios."""

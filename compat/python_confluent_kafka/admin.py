@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, TopicCollection, TopicPartition
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -13,7 +13,7 @@ from confluent_kafka.admin import (
     OffsetSpec,
 )
 
-from compat.python_confluent_kafka.common import SILENT, result_of
+from compat.python_confluent_kafka.common import SILENT, from_natives, result_of, to_natives
 from compat.scenarios.python.client import (
     TIMEOUT_SECONDS,
     Admin,
@@ -88,21 +88,23 @@ class ConfluentAdmin(Admin):
 
     def change_settings(
         self,
-        topic: str,
+        kind: str,
+        name: str,
         *,
         put: Mapping[str, str] | None = None,
         remove: Collection[str] = (),
         append: Mapping[str, str] | None = None,
     ) -> None:
         changes: list[tuple[str, str | None, AlterConfigOpType]] = [
-            *((name, value, AlterConfigOpType.SET) for name, value in (put or {}).items()),
-            *((name, None, AlterConfigOpType.DELETE) for name in remove),
-            *((name, value, AlterConfigOpType.APPEND) for name, value in (append or {}).items()),
+            *((setting, value, AlterConfigOpType.SET) for setting, value in (put or {}).items()),
+            *((setting, None, AlterConfigOpType.DELETE) for setting in remove),
+            *((setting, value, AlterConfigOpType.APPEND) for setting, value in (append or {}).items()),
         ]
         entries = [
-            ConfigEntry(name, value, incremental_operation=operation) for name, value, operation in changes
+            ConfigEntry(setting, value, incremental_operation=operation)
+            for setting, value, operation in changes
         ]
-        resource = ConfigResource("topic", topic, incremental_configs=entries)
+        resource = ConfigResource(kind, name, incremental_configs=entries)
         result_of(self._admin.incremental_alter_configs([resource])[resource])
 
     def list_groups(self) -> set[str]:
@@ -119,7 +121,7 @@ class ConfluentAdmin(Admin):
                 client_id=member.client_id,
                 host=member.host,
                 instance_id=member.group_instance_id,
-                assigned={Partition(each.topic, each.partition) for each in member.assignment.topic_partitions},
+                assigned=from_natives(member.assignment.topic_partitions),
             )
             for member in found.members
         ]
@@ -137,22 +139,20 @@ class ConfluentAdmin(Admin):
         }
 
     def alter_group_offsets(self, group: str, offsets: Mapping[Partition, int]) -> None:
-        wanted = [TopicPartition(each.topic, each.number, offset) for each, offset in offsets.items()]
-        asked = [ConsumerGroupTopicPartitions(group, wanted)]
+        asked = [ConsumerGroupTopicPartitions(group, to_natives(offsets))]
         result_of(self._admin.alter_consumer_group_offsets(asked)[group])
 
     def delete_records(self, before: Mapping[Partition, int]) -> dict[Partition, int]:
-        asked = [TopicPartition(each.topic, each.number, offset) for each, offset in before.items()]
         return {
             Partition(native.topic, native.partition): result_of(future).low_watermark
-            for native, future in self._admin.delete_records(asked).items()
+            for native, future in self._admin.delete_records(to_natives(before)).items()
         }
 
     def find_offsets(self, partition: Partition) -> dict[str, Found]:
         specs = {
-            "earliest": OffsetSpec.earliest(),
-            "latest": OffsetSpec.latest(),
-            "max-timestamp": OffsetSpec.max_timestamp(),
+            "earliest": OffsetSpec.earliest(),  # type: ignore[no-untyped-call]
+            "latest": OffsetSpec.latest(),  # type: ignore[no-untyped-call]
+            "max-timestamp": OffsetSpec.max_timestamp(),  # type: ignore[no-untyped-call]
         }
         native = TopicPartition(partition.topic, partition.number)
         found: dict[str, Found] = {}

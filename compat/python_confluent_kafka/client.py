@@ -2,13 +2,20 @@
 
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import metadata
 from typing import Any, TypeVar
 
 import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message, TopicPartition
 
 from compat.python_confluent_kafka.admin import ConfluentAdmin
-from compat.python_confluent_kafka.common import SILENT, raise_refusal, refusals
+from compat.python_confluent_kafka.common import (
+    SILENT,
+    from_natives,
+    raise_refusal,
+    refusals,
+    to_natives,
+)
 from compat.scenarios.python.client import (
     HEARTBEAT_MS,
     LONG_TIMEOUT_SECONDS,
@@ -214,7 +221,7 @@ class ConfluentConsumer(Consumer):
 
 class ConfluentKafka(Client):
     name = "confluent-kafka"
-    version = confluent_kafka.__version__
+    version = metadata.version(name)
 
     def producer(
         self,
@@ -283,21 +290,11 @@ class ConfluentKafka(Client):
         return ConfluentAdmin(address)
 
 
-def to_natives(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
-    return [
-        TopicPartition(partition.topic, partition.number, offset) for partition, offset in offsets.items()
-    ]
-
-
 def to_native_commits(offsets: Mapping[Partition, Committed]) -> list[TopicPartition]:
     return [
         TopicPartition(partition.topic, partition.number, committed.offset, committed.metadata)
         for partition, committed in offsets.items()
     ]
-
-
-def from_natives(partitions: Collection[TopicPartition]) -> set[Partition]:
-    return {Partition(partition.topic, partition.partition) for partition in partitions}
 
 
 def place_of(message: Message) -> Place:

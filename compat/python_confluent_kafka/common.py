@@ -1,13 +1,13 @@
 """What the parts of confluent-kafka's driver share."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from compat.scenarios.python.client import TIMEOUT_SECONDS, Refused
+from compat.scenarios.python.client import TIMEOUT_SECONDS, Partition, Refused
 
 SILENT = {"log_level": 0}
 """librdkafka writes to standard error on its own, even about what a scenario provokes."""
@@ -32,3 +32,13 @@ def raise_refusal(error: KafkaError) -> None:
 def result_of(future: Future[Any]) -> Any:
     with refusals():
         return future.result(TIMEOUT_SECONDS)
+
+
+def to_natives(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
+    return [
+        TopicPartition(partition.topic, partition.number, offset) for partition, offset in offsets.items()
+    ]
+
+
+def from_natives(partitions: Collection[TopicPartition]) -> set[Partition]:
+    return {Partition(partition.topic, partition.partition) for partition in partitions}

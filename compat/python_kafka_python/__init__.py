@@ -1,1 +1,1 @@
-"""kafka-python, the client in pure Python, through the scenarios: ``python -m compat.python_kafka_python``."""
+"""kafka-python, in pure Python: ``python -m compat.python_kafka_python`` plays the scenarios."""

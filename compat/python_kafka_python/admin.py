@@ -9,7 +9,6 @@ from kafka import KafkaAdminClient
 from kafka.admin import (
     AlterConfigOp,
     ConfigResource,
-    ConfigResourceType,
     MemberToRemove,
     OffsetSpec,
 )
@@ -100,28 +99,29 @@ class KafkaPythonAdmin(Admin):
         # The library adds what is set already, so that nothing is reset: that takes a call of its own.
         set_before = self._admin.describe_configs([ConfigResource("topic", topic)], config_filter="modified")
         others = [name for name in set_before["topic"][topic] if name not in settings]
-        self._alter(ConfigResource(ConfigResourceType.TOPIC, topic, dict(settings)), incremental=False)
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic, others)
+        self._alter("topic", topic, settings, incremental=False)
+        resource = ConfigResource("topic", topic, others)
         raise_text(self._admin.reset_configs([resource], incremental=False)["topic"][topic])
 
     def change_settings(
         self,
-        topic: str,
+        kind: str,
+        name: str,
         *,
         put: Mapping[str, str] | None = None,
         remove: Collection[str] = (),
         append: Mapping[str, str] | None = None,
     ) -> None:
         changes: dict[str, Any] = {
-            **{name: (AlterConfigOp.SET, value) for name, value in (put or {}).items()},
-            **{name: (AlterConfigOp.DELETE, None) for name in remove},
-            **{name: (AlterConfigOp.APPEND, value) for name, value in (append or {}).items()},
+            **{setting: (AlterConfigOp.SET, value) for setting, value in (put or {}).items()},
+            **dict.fromkeys(remove, (AlterConfigOp.DELETE, None)),
+            **{setting: (AlterConfigOp.APPEND, value) for setting, value in (append or {}).items()},
         }
-        self._alter(ConfigResource(ConfigResourceType.TOPIC, topic, changes), incremental=True)
+        self._alter(kind, name, changes, incremental=True)
 
-    def _alter(self, resource: Any, *, incremental: bool) -> None:
-        answer = self._admin.alter_configs([resource], incremental=incremental)
-        raise_text(answer["topic"][resource.name])
+    def _alter(self, kind: str, name: str, changes: Mapping[str, Any], *, incremental: bool) -> None:
+        resource = ConfigResource(kind, name, dict(changes))
+        raise_text(self._admin.alter_configs([resource], incremental=incremental)[kind][name])
 
     def list_config_resources(self) -> dict[str, set[str]]:
         with refusals():

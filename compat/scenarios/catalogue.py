@@ -3,7 +3,7 @@
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SCENARIOS_FILE = Path(__file__).with_name("scenarios.toml")
 
@@ -23,6 +23,8 @@ class Scenario(NamedTuple):
     title: str
     does: str
     holds: str
+    alone: bool = False
+    """Whether no other scenario may run meanwhile, of this client or another."""
 
 
 @cache
@@ -39,13 +41,11 @@ def scenarios() -> dict[str, Scenario]:
         for name, fields in table["scenarios"].items():
             if name in found:
                 raise ValueError(f"{SCENARIOS_FILE.name} has two scenarios called {name}")
-            texts = {field: " ".join(text.split()) for field, text in fields.items()}
-            found[name] = Scenario(name=name, area=area, **texts)
+            found[name] = Scenario(name=name, area=area, **fields)
     return found
 
 
 @cache
-def _document() -> dict[str, dict[str, dict[str, dict[str, str]]]]:
+def _document() -> dict[str, Any]:
     with SCENARIOS_FILE.open("rb") as file:
-        document: dict[str, dict[str, dict[str, dict[str, str]]]] = tomllib.load(file)
-    return document
+        return tomllib.load(file)

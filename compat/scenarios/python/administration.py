@@ -4,7 +4,7 @@ from compat.scenarios.python.checks import expect, expect_subset, expect_that, r
 from compat.scenarios.python.client import Code, Committed, Found, Partition, Record
 from compat.scenarios.python.consuming import numbered
 from compat.scenarios.python.offsets import run_until
-from compat.scenarios.python.producing import LATE_2023_MS
+from compat.scenarios.python.records import START_MS
 from compat.scenarios.python.registry import plays
 from compat.scenarios.python.stage import Stage, partitions_of, wait_for
 
@@ -101,19 +101,30 @@ def replace_a_topic_s_settings(stage: Stage) -> None:
 def change_a_topic_s_settings(stage: Stage) -> None:
     topic = stage.topic(settings={"retention.ms": "1000000", "segment.ms": "777000"})
     stage.admin.change_settings(
-        topic, put={"retention.ms": "2000000"}, remove=["segment.ms"], append={"cleanup.policy": "compact"}
+        "topic",
+        topic,
+        put={"retention.ms": "2000000"},
+        remove=["segment.ms"],
+        append={"cleanup.policy": "compact"},
     )
     wait_for_setting(stage, topic, "retention.ms", "2000000")
     wait_for_setting(stage, topic, "segment.ms", "604800000")
     wait_for_setting(stage, topic, "cleanup.policy", "delete,compact")
     with refused(Code.INVALID_CONFIG, "a setting of a wrong kind"):
-        stage.admin.change_settings(topic, put={"retention.ms": "soon"})
+        stage.admin.change_settings("topic", topic, put={"retention.ms": "soon"})
+
+
+@plays("change-broker-settings")
+def change_a_broker_s_settings(stage: Stage) -> None:
+    topic, broker_id = stage.topic(), any_broker_id(stage)
+    stage.admin.change_settings("broker", broker_id, put={"log.index.interval.bytes": "5000"})
+    wait_for_setting(stage, topic, "index.interval.bytes", "5000")
+    stage.admin.change_settings("broker", broker_id, remove=["log.index.interval.bytes"])
+    wait_for_setting(stage, topic, "index.interval.bytes", "4096")
 
 
 def wait_for_setting(stage: Stage, topic: str, name: str, value: str) -> None:
-    wait_for(
-        lambda: stage.admin.describe_settings("topic", topic)[name] == value, f"{name} becomes {value}"
-    )
+    wait_for(lambda: stage.admin.describe_settings("topic", topic)[name] == value, f"{name} becomes {value}")
 
 
 @plays("config-resources")
@@ -227,7 +238,7 @@ def delete_records(stage: Stage) -> None:
 @plays("find-offsets")
 def find_offsets(stage: Stage) -> None:
     topic = stage.topic()
-    times = [LATE_2023_MS, LATE_2023_MS + 50, LATE_2023_MS + 20]
+    times = [START_MS, START_MS + 50, START_MS + 20]
     stage.send(topic, [Record(b"x", timestamp_ms=time) for time in times])
     found = stage.admin.find_offsets(Partition(topic, 0))
     expect(found["earliest"].offset, 0, "earliest offset")

@@ -1,8 +1,8 @@
 """What a Python client library looks like to a scenario.
 
 A driver derives from ``Client``, ``Producer``, ``Consumer`` and ``Admin``.  What its library cannot do
-raises ``NotOffered``; administrative calls that it lacks are left as they are here, which says so.  An error that the broker
-answered comes out as ``Refused`` with Kafka's code for it.
+raises ``NotOffered``; administrative calls that it lacks are left as they are here, which says so.  An error
+that the broker answered comes out as ``Refused`` with Kafka's code for it.
 
 Nothing here needs more than Python, since old libraries run in an environment of their own.
 """
@@ -34,12 +34,14 @@ class Code(IntEnum):
     UNKNOWN_TOPIC_OR_PARTITION = 3
     MESSAGE_TOO_LARGE = 10
     INVALID_TOPIC_EXCEPTION = 17
+    INVALID_TIMESTAMP = 32
     TOPIC_ALREADY_EXISTS = 36
     INVALID_PARTITIONS = 37
     INVALID_REPLICATION_FACTOR = 38
     INVALID_CONFIG = 40
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
+    INVALID_RECORD = 87
 
 
 class NotOffered(Exception):
@@ -155,7 +157,7 @@ class Producer(ABC):
 
     @abstractmethod
     def send(self, topic: str, records: Sequence[Record]) -> list[Place]:
-        """Produce all at once, wait for all, and tell the place of each.  Raises Refused for the first error."""
+        """Produce all at once, wait for all, and tell the place of each.  Raises Refused."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -278,7 +280,8 @@ class Admin(ABC):
 
     def change_settings(
         self,
-        topic: str,
+        kind: str,
+        name: str,
         *,
         put: Mapping[str, str] | None = None,
         remove: Collection[str] = (),

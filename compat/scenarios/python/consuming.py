@@ -2,7 +2,7 @@
 
 from compat.scenarios.python.checks import expect, expect_that, refused
 from compat.scenarios.python.client import Code, Partition, Record
-from compat.scenarios.python.producing import LATE_2023_MS
+from compat.scenarios.python.records import START_MS
 from compat.scenarios.python.registry import plays
 from compat.scenarios.python.stage import Stage, partitions_of, take, take_nothing, values, wait_for
 
@@ -54,7 +54,7 @@ def consume_from_an_offset(stage: Stage) -> None:
 def consume_from_a_timestamp(stage: Stage) -> None:
     topic = stage.topic()
     partition = Partition(topic, 0)
-    times = [LATE_2023_MS + 10 * number for number in range(50)]
+    times = [START_MS + 10 * number for number in range(50)]
     stage.send(topic, [Record(b"%d" % number, timestamp_ms=times[number]) for number in range(50)])
     consumer = stage.consumer()
     consumer.assign([partition])
@@ -138,10 +138,10 @@ def consume_less_at_a_time_than_a_batch(stage: Stage) -> None:
 @plays("append-time")
 def consume_with_the_broker_s_time(stage: Stage) -> None:
     topic = stage.topic(settings={"message.timestamp.type": "LogAppendTime"})
-    stage.send(topic, [Record(b"x", timestamp_ms=LATE_2023_MS)])
+    stage.send(topic, [Record(b"x", timestamp_ms=START_MS)])
     (record,) = stage.take(topic, 1)
     year_ms = 365 * 24 * 3600 * 1000
-    expect_that(record.timestamp_ms > LATE_2023_MS + year_ms, "the record has the producer's timestamp")
+    expect_that(record.timestamp_ms > START_MS + year_ms, "the record has the producer's timestamp")
 
 
 @plays("read-committed")

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 
 from compat.scenarios.catalogue import scenarios
 from compat.scenarios.outcome import FAILED, NOT_OFFERED, PASSED, Outcome
+from compat.scenarios.python.checks import Unexpected
 from compat.scenarios.python.client import Client, NotOffered
 from compat.scenarios.python.plays import PLAYS
 from compat.scenarios.python.stage import Stage
@@ -47,7 +48,15 @@ def main(client: Client, arguments: Sequence[str] | None = None) -> None:
 def play_all(
     client: Client, address: str, names: Sequence[str], parallel: int, trace: bool
 ) -> Iterator[Outcome]:
-    """Outcomes as they come, with ``parallel`` scenarios at a time."""
+    """Outcomes as they come: ``parallel`` scenarios at a time, then one by one those that run alone."""
+    together = [name for name in names if not scenarios()[name].alone]
+    yield from play_some(client, address, together, parallel, trace)
+    yield from play_some(client, address, [name for name in names if name not in together], 1, trace)
+
+
+def play_some(
+    client: Client, address: str, names: Sequence[str], parallel: int, trace: bool
+) -> Iterator[Outcome]:
     waiting = deque(names)
     deadlines: dict[str, float] = {}
     reports: SimpleQueue[Outcome] = SimpleQueue()
@@ -89,5 +98,7 @@ def play(client: Client, address: str, name: str, trace: bool = False) -> Outcom
 def reason_of(error: Exception) -> str:
     """One line that says what went wrong."""
     text = " ".join(str(error).split())
+    if isinstance(error, Unexpected):
+        return text[:REASON_LENGTH_MAX]
     named = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return named[:REASON_LENGTH_MAX]

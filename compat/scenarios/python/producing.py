@@ -1,47 +1,24 @@
 """Records arrive as they were sent, where they were sent, and only if the broker may take them."""
 
+import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from compat.scenarios.python.checks import expect, expect_that, refused
+from compat.scenarios.python.checks import Unexpected, expect, expect_that, refused
 from compat.scenarios.python.client import CODECS, Code, Place, Record, TakenRecord
+from compat.scenarios.python.records import START_MS, differences, sample_records
 from compat.scenarios.python.registry import plays
 from compat.scenarios.python.stage import Stage, values
 from compat.scenarios.python.stored import stored_batches
-
-LATE_2023_MS = 1_700_000_000_000
 
 KEYS_OF_SIX = {b"": 3, b"a": 4, b"ab": 2, b"abc": 3, b"abcd": 2, b"Ottla": 3, b"key-7": 1, b"\xff\x00\x80": 4}
 """The partition out of six that Java's producer puts a key into."""
 
 
-def sample_records(count: int) -> list[Record]:
-    """Records that compress well; some have no key, some have headers."""
-    return [
-        Record(
-            value=b"%d of many values that are alike; " % number + b"tail " * (number % 20),
-            key=None if number % 7 == 0 else b"key-%d" % (number % 10),
-            headers=[("trace", b"%d" % number), ("empty", b"")] if number % 5 == 0 else [],
-            timestamp_ms=LATE_2023_MS + number,
-        )
-        for number in range(count)
-    ]
-
-
 def expect_as_sent(sent: Sequence[Record], places: Sequence[Place], taken: Sequence[TakenRecord]) -> None:
     """Every record is where the broker said, and all of it came back."""
-    by_place = {record.place: record for record in taken}
-    expect(len(by_place), len(sent), "places of the records that came back")
-    for record, place in zip(sent, places, strict=True):
-        found = by_place.get(place)
-        if found is None:
-            expect(None, record, f"the record at {place}")
-        else:
-            expect(found.value, record.value, f"value at {place}")
-            expect(found.key, record.key, f"key at {place}")
-            expect(found.headers, list(record.headers), f"headers at {place}")
-            if record.timestamp_ms is not None:
-                expect(found.timestamp_ms, record.timestamp_ms, f"timestamp at {place}")
+    for difference in differences(sent, places, taken):
+        raise Unexpected(difference)
 
 
 def codec_play(codec: str) -> Callable[[Stage], None]:
@@ -119,8 +96,8 @@ def produce_to_a_partition(stage: Stage) -> None:
 @plays("timestamps")
 def produce_with_timestamps(stage: Stage) -> None:
     topic = stage.topic()
-    times = [LATE_2023_MS + 5000, LATE_2023_MS, 1, LATE_2023_MS + 1]
-    stage.send(topic, [Record(b"x", timestamp_ms=time) for time in times])
+    times = [START_MS + 5000, START_MS, 1, START_MS + 1]
+    stage.send(topic, [Record(b"x", timestamp_ms=each) for each in times])
     expect([record.timestamp_ms for record in stage.take(topic, 4)], times, "timestamps")
 
 
@@ -176,6 +153,25 @@ def produce_a_record_that_is_too_large(stage: Stage) -> None:
     (place,) = producer.send(topic, [Record(b"after")])
     expect(place.offset, 1, "offset of the next record")
     expect(values(stage.take(topic, 2)), [b"before", b"after"], "values")
+
+
+@plays("key-required")
+def produce_without_the_key_that_compaction_needs(stage: Stage) -> None:
+    topic = stage.topic(settings={"cleanup.policy": "compact"})
+    producer = stage.producer()
+    producer.send(topic, [Record(b"with", b"key")])
+    with refused(Code.INVALID_RECORD, "a record without key"):
+        producer.send(topic, [Record(b"without")])
+    (place,) = producer.send(topic, [Record(b"with", b"key")])
+    expect(place.offset, 1, "offset of the next record")
+
+
+@plays("future-timestamp")
+def produce_with_a_time_that_is_far_ahead(stage: Stage) -> None:
+    topic = stage.topic()
+    hour_ms = 3_600_000
+    with refused(Code.INVALID_TIMESTAMP, "a record two hours ahead of its time"):
+        stage.send(topic, [Record(b"x", timestamp_ms=int(time.time() * 1000) + 2 * hour_ms)])
 
 
 @plays("idempotence")

@@ -61,7 +61,9 @@ class Stage:
         return topic
 
     def wait_until_served(self, topic: str, partition_count: int) -> None:
-        wait_for(lambda: is_served(self.address, topic, partition_count), f"the partitions of {topic} are led")
+        wait_for(
+            lambda: is_served(self.address, topic, partition_count), f"the partitions of {topic} are led"
+        )
 
     # Typed loosely: the arguments are those of ``Client``.
     def producer(self, **options: Any) -> Producer:
@@ -96,21 +98,27 @@ class Stage:
             return producer.send(topic, records)
 
     def take(
-        self, topic: str, count: int, *, partition_count: int = 1, **options: Any
+        self,
+        topic: str,
+        count: int,
+        *,
+        partition_count: int = 1,
+        patience_seconds: float = PATIENCE_SECONDS,
+        **options: Any,
     ) -> list[TakenRecord]:
         """The first ``count`` records of a topic, by a consumer without a group."""
         partitions = partitions_of(topic, partition_count)
         with closing(self.client.consumer(self.address, **options)) as consumer:
             consumer.assign(partitions)
             consumer.seek_to_beginning(partitions)
-            return take(consumer, count)
+            return take(consumer, count, patience_seconds=patience_seconds)
 
 
 def partitions_of(topic: str, count: int) -> list[Partition]:
     return [Partition(topic, number) for number in range(count)]
 
 
-def take(consumer: Consumer, count: int) -> list[TakenRecord]:
+def take(consumer: Consumer, count: int, *, patience_seconds: float = PATIENCE_SECONDS) -> list[TakenRecord]:
     """The next ``count`` records that the consumer gets, or more if they came together."""
     taken: list[TakenRecord] = []
 
@@ -118,7 +126,7 @@ def take(consumer: Consumer, count: int) -> list[TakenRecord]:
         taken.extend(consumer.poll(0.5))
         return len(taken) >= count
 
-    wait_until(enough, f"{count} records are consumed", patience_seconds=PATIENCE_SECONDS)
+    wait_until(enough, f"{count} records are consumed", patience_seconds=patience_seconds)
     return taken
 
 

@@ -36,7 +36,7 @@ def stored_batches(address: str, topic: str, partition: int = 0) -> list[StoredB
 
 
 def is_served(address: str, topic: str, partition_count: int) -> bool:
-    """Whether every partition can be read.  Kafka creates topics a moment before it leads their partitions."""
+    """Whether every partition can be read: Kafka leads them a moment after it created the topic."""
     return all(error == 0 for error, _ in fetch(address, topic, range(partition_count)))
 
 
@@ -70,9 +70,9 @@ def read_batches(data: bytes) -> list[StoredBatch]:
         end = position + LENGTH_END + length
         if end > len(data):
             break
-        base_offset, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, count = struct.unpack_from(
-            ">qiibIhiqqqhii", data, position
-        )
+        # Left out by "x": leader epoch, magic and checksum; last offset delta and both timestamps.
+        fields = struct.unpack_from(">qi4xx4xh4x8x8xqhii", data, position)
+        base_offset, _, attributes, producer_id, epoch, sequence, count = fields
         codec = CODECS[attributes & CODEC_BITS]
         found.append(StoredBatch(base_offset, codec, producer_id, epoch, sequence, count))
         position = end

@@ -1,0 +1,47 @@
+"""The clients of the matrix, each with the command that plays scenarios with it."""
+
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from typing import NamedTuple
+
+from compat.python_kafka_python_old import environment as old_kafka_python
+
+
+class Driver(NamedTuple):
+    """One client: a row of the matrix."""
+
+    client: str
+    """As the driver's outcomes call it."""
+    language: str
+    command: Callable[[], list[str]]
+    """The command line, without the arguments that all drivers take.  Raises ClientMissing."""
+    pinned_version: Callable[[], str]
+    """The version that the project says it tries."""
+
+
+def _python_driver(client: str, module: str) -> Driver:
+    """A client that is installed beside the tests."""
+    return Driver(
+        client=client,
+        language="Python",
+        command=lambda: [sys.executable, "-m", f"compat.{module}"],
+        pinned_version=lambda: metadata.version(client),
+    )
+
+
+DRIVERS: dict[str, Driver] = {
+    driver.client: driver
+    for driver in (
+        _python_driver("kafka-python", "python_kafka_python"),
+        Driver(
+            client="kafka-python (old)",
+            language="Python",
+            command=lambda: [str(old_kafka_python.find_python()), "-m", "compat.python_kafka_python_old"],
+            pinned_version=old_kafka_python.pinned_version,
+        ),
+        _python_driver("confluent-kafka", "python_confluent_kafka"),
+        _python_driver("aiokafka", "python_aiokafka"),
+    )
+}
+"""In the order of the tables."""

@@ -1,0 +1,65 @@
+"""The virtual environment of the old client: made on first use, kept in a folder that Git ignores."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+REQUIREMENTS = HERE / "requirements.txt"
+CACHE = ROOT / "build" / "clients"
+INSTALL_TIMEOUT_SECONDS = 300
+SHOWN = 400
+
+
+class ClientMissing(Exception):
+    """The client cannot be had here; the text says why."""
+
+
+def pinned_version() -> str:
+    """The version of kafka-python that the requirements name."""
+    for line in REQUIREMENTS.read_text().splitlines():
+        if line.startswith("kafka-python=="):
+            return line.partition("==")[2].strip()
+    raise ValueError(f"{REQUIREMENTS.name} does not pin kafka-python")
+
+
+@cache
+def find_python() -> Path:
+    """The Python that has the old client.  Raises ClientMissing."""
+    kind = f"{sys.implementation.cache_tag}-{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:8]}"
+    environment = CACHE / f"kafka-python-{pinned_version()}-{kind}"
+    if not environment.is_dir():
+        _make(environment)
+    return environment / "bin" / "python"
+
+
+def _make(environment: Path) -> None:
+    """Make it beside its place, so that a half-made one is never taken for whole."""
+    partial = environment.with_name(f"{environment.name}.{os.getpid()}.part")
+    python = partial / "bin" / "python"
+    try:
+        _run([sys.executable, "-m", "venv", "--without-pip", str(partial)])
+        # This environment's pip installs into the other one, which needs none of its own.
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+        _run([*pip, "install", "--quiet", "--no-deps", "--requirement", str(REQUIREMENTS)])
+        if not environment.is_dir():  # another process may have been quicker
+            partial.rename(environment)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ClientMissing(f"no environment for kafka-python {pinned_version()}: {error}") from error
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())[-SHOWN:]
+        raise ClientMissing(f"no environment for kafka-python {pinned_version()}: {said}")
