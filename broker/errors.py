@@ -32,6 +32,7 @@ STORAGE_ERROR_CODES: Final[dict[type[storage_errors.StorageError], ErrorCode]] =
     storage_errors.DiskFailure: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.CorruptFile: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.CorruptLog: ErrorCode.CORRUPT_MESSAGE,
+    storage_errors.TornBatch: ErrorCode.CORRUPT_MESSAGE,
     storage_errors.UnsupportedFormat: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.DirectoryLocked: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.UnexpectedDirectory: ErrorCode.KAFKA_STORAGE_ERROR,

@@ -138,6 +138,10 @@ class CorruptLog(CorruptFile):
         self.position = position
 
 
+class TornBatch(CorruptLog):
+    """The file ends inside the batch at ``position``."""
+
+
 class UnsupportedFormat(CorruptFile):
     """Written by a Kafka older or newer than this code reads; nothing is wrong with the file."""
 

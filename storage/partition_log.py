@@ -12,7 +12,7 @@ from storage import paths
 from storage.checkpoints import format_epochs
 from storage.cleaner import Cleanable, CleaningJob, assess
 from storage.config import LogConfig
-from storage.errors import BatchTooLarge, DiskFailure, OffsetNotNext, OffsetOutOfRange
+from storage.errors import BatchTooLarge, DiskFailure, OffsetNotNext, OffsetOutOfRange, TornBatch
 from storage.file_range import FileRange
 from storage.filesystem import Buffer, File
 from storage.leader_epochs import LeaderEpochs
@@ -125,6 +125,8 @@ class PartitionLog:
         """How often the log was truncated: a flush that began before must not move recovery_point."""
         self.lowest_cut: int | None = None
         """The lowest offset that the log was truncated to since it was opened."""
+        self._torn: frozenset[int] = frozenset()
+        """Bases of segments that were reported because they end inside a batch."""
         self._flush_lock = Lock()
 
     def __repr__(self) -> str:
@@ -235,14 +237,14 @@ class PartitionLog:
             number = max(bisect_right(self._bases, offset) - 1, 0)
         try:
             # A segment may end below its successor's base: compaction leaves such gaps.
-            while (position := self._segments[number].locate(offset)) is None:
+            while (position := self._locate(number, offset)) is None:
                 number += 1
                 if number == len(self._segments) or self._bases[number] >= upper:
                     return None
             segment = self._segments[number]
             end = segment.size_bytes
             if upper < log_end and (number + 1 == len(self._segments) or upper < self._bases[number + 1]):
-                limit = segment.locate(upper)
+                limit = self._locate(number, upper)
                 if limit is not None:
                     end = limit
             size = end - position
@@ -260,6 +262,28 @@ class PartitionLog:
         except OSError as error:
             raise DiskFailure(self.directory, "read", error) from error
         return FileRange(file, position, size, offset)
+
+    def _locate(self, number: int, offset: int) -> int | None:
+        """``Segment.locate``, but what a segment has lost at its end is not there, as in Kafka.
+
+        Where the log goes on behind it nobody would ever get past it otherwise.
+        """
+        try:
+            return self._segments[number].locate(offset)
+        except TornBatch as damage:
+            self._go_on_behind(number, damage)
+            return None
+
+    def _go_on_behind(self, number: int, damage: TornBatch) -> None:
+        """Report, once, that a segment has lost its end; raises ``damage`` if it is the last one."""
+        if number + 1 == len(self._segments):
+            raise damage
+        if self._bases[number] not in self._torn:
+            self._torn |= {self._bases[number]}
+            self._services.report(
+                f"{damage}; the records from there on are lost, readers go on at offset "
+                f"{self._bases[number + 1]}"
+            )
 
     def aborted_transactions(self, records: FileRange) -> list[AbortedTransaction]:
         """The aborted transactions that may have records in ``records``, which ``read`` gave just now.
@@ -296,9 +320,12 @@ class PartitionLog:
         Raises CorruptLog if a batch that must be looked into cannot be decompressed.
         """
         try:
-            for segment in self._segments:
+            for number, segment in enumerate(self._segments):
                 if segment.latest_ms() >= timestamp:
-                    return _below(upper, segment.find_by_timestamp(timestamp, self.log_start))
+                    try:
+                        return _below(upper, segment.find_by_timestamp(timestamp, self.log_start))
+                    except TornBatch as damage:
+                        self._go_on_behind(number, damage)
         except OSError as error:
             raise DiskFailure(self.directory, "read", error) from error
         return None

@@ -1,7 +1,7 @@
 """Walks over the batches of a ``.log`` file: by header only, or whole.
 
 The walks check no CRC.  CorruptLog is raised where the bytes are no batch, or not all of one (after
-a crash that is the torn tail), UnsupportedFormat at an entry in the format of an old Kafka.
+a crash that is the torn tail: TornBatch), UnsupportedFormat at an entry in the format of an old Kafka.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from struct import Struct
 
 from protocol.records.batch import LOG_OVERHEAD, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
 from protocol.records.errors import CorruptRecords
-from storage.errors import CorruptLog, UnsupportedFormat
+from storage.errors import CorruptLog, TornBatch, UnsupportedFormat
 from storage.filesystem import File
 
 # Base offset, length, magic and last offset delta: all that finding an offset needs.
@@ -23,7 +23,8 @@ BATCHES_WINDOW = 1 << 20
 def find_batch(file: File, offset: int, position: int, end: int) -> int | None:
     """Where the first batch from ``position`` on starts that ends at ``offset`` or later.
 
-    None if there is none before byte ``end``.
+    None if there is none before byte ``end``.  Raises TornBatch if ``end`` lies inside a batch that is
+    looked at.
     """
     window = b""
     window_position = position
@@ -34,13 +35,16 @@ def find_batch(file: File, offset: int, position: int, end: int) -> int | None:
             window_position = position
             at = 0
             if len(window) < _PLACE.size:
-                raise CorruptLog(file.path, position, "the file ends inside a batch")
+                raise TornBatch(file.path, position, "the file ends inside a batch")
         base_offset, length, magic, last_offset_delta = _PLACE.unpack_from(window, at)
         if magic != MAGIC or length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD:
             raise _bad_header(file.path, position, magic, length)
+        batch_end = position + length + LOG_OVERHEAD
+        if batch_end > end:
+            raise TornBatch(file.path, position, "the file ends inside a batch")
         if base_offset + last_offset_delta >= offset:
             return position
-        position += length + LOG_OVERHEAD
+        position = batch_end
     return None
 
 
@@ -48,7 +52,7 @@ def read_batch_size(file: File, position: int) -> int:
     """The size of the batch at ``position``, in bytes."""
     header = file.pread(_PLACE.size, position)
     if len(header) < _PLACE.size:
-        raise CorruptLog(file.path, position, "the file ends inside a batch")
+        raise TornBatch(file.path, position, "the file ends inside a batch")
     _, length, magic, _ = _PLACE.unpack(header)
     if magic != MAGIC or length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD:
         raise _bad_header(file.path, position, magic, length)
@@ -130,12 +134,12 @@ def _is_valid_batch(file: File, position: int, end: int, lowest_offset: int) -> 
 
 def _read_header(file: File, window: bytes, at: int, position: int, end: int) -> RecordBatch:
     if len(window) - at < RECORD_BATCH_OVERHEAD:
-        raise CorruptLog(file.path, position, f"{end - position} bytes hold no whole batch")
+        raise TornBatch(file.path, position, f"{end - position} bytes hold no whole batch")
     batch = RecordBatch(window, at)
     if batch.magic != MAGIC or batch.size_bytes < RECORD_BATCH_OVERHEAD:
         raise _bad_header(file.path, position, batch.magic, batch.size_bytes - LOG_OVERHEAD)
     if position + batch.size_bytes > end:
-        raise CorruptLog(
+        raise TornBatch(
             file.path, position, f"a batch of {batch.size_bytes} bytes, of which {end - position} are there"
         )
     return batch

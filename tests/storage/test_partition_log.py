@@ -11,6 +11,7 @@ from protocol.records.errors import CorruptRecords
 from storage.config import LogConfig
 from storage.errors import (
     BatchTooLarge,
+    CorruptLog,
     DiskFailure,
     InvalidProducerEpoch,
     InvalidTransactionState,
@@ -313,6 +314,45 @@ def test_following_the_end_reads_no_headers(world: World) -> None:
         assert log.read(offset, 1 << 20, upper=log.high_watermark) is not None
         assert world.memory.reads == 0
         offset = log.log_end
+
+
+@pytest.mark.parametrize("length", [1, 20, 70])
+def test_readers_get_past_a_segment_that_was_cut(world: World, length: int) -> None:
+    config = LogConfig(segment_bytes=400, index_interval_bytes=100)
+    log = world.create(config)
+    for number in range(20):
+        append(log, batch(b"value %d" % number, timestamp=number))
+    log.close()
+    second, third = log.segments[1:3]
+    file = world.memory.open(f"{DIRECTORY}/{second.base_offset:020d}.log")
+    position = second.size_bytes // 2 // batch(b"value 7").size_bytes * batch(b"value 7").size_bytes
+    file.truncate(position + length)
+    lost = second.base_offset + position // batch(b"value 7").size_bytes
+    log = world.open(config, high_watermark=20)
+    kept = [offset for offset in range(20) if not lost <= offset < third.base_offset]
+    assert 0 < lost < third.base_offset
+    for _ in range(2):
+        assert [offset for offset, _ in values(read_all(log))] == kept
+        for offset in range(lost, third.base_offset):
+            assert read_all(log, offset)[0].base_offset == third.base_offset
+    (report,) = [report for report in world.reports if "ends inside a batch" in report]
+    assert f"{second.base_offset:020d}.log: at byte {position}: " in report
+    assert f"go on at offset {third.base_offset}" in report
+
+
+def test_a_batch_that_is_missing_at_the_end_of_all_is_an_error(world: World) -> None:
+    log = world.create()
+    append(log, batch(b"a"))
+    append(log, batch(b"b"))
+    file = world.memory.open(f"{DIRECTORY}/{0:020d}.log")
+    file.truncate(file.size() - 1)
+    log = world.open()
+    assert log.log_end == 1
+    log.log_end = log.high_watermark = 2  # as if it had been cut while the log was open
+    file.truncate(file.size() + 5)
+    log._segments[-1].size_bytes += 5
+    with pytest.raises(CorruptLog):
+        log.read(1, 1 << 20)
 
 
 def test_a_disk_that_cannot_be_read(world: World) -> None:

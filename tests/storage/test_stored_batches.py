@@ -1,7 +1,7 @@
 import pytest
 
 from protocol.records.batch import RecordBatch
-from storage.errors import CorruptLog, UnsupportedFormat
+from storage.errors import CorruptLog, TornBatch, UnsupportedFormat
 from storage.filesystem import File
 from storage.memory_filesystem import MemoryFileSystem
 from storage.stored_batches import find_batch, read_batch_size, read_headers, read_stored_batches
@@ -101,6 +101,18 @@ def test_a_file_that_ends_early() -> None:
         find_batch(file, 99, 0, positions[-1] + 5)
     with pytest.raises(CorruptLog, match="log"):
         read_batch_size(file, positions[-1])
+
+
+def test_a_batch_that_is_not_there_to_its_end_is_not_found() -> None:
+    first, second = batch(b"one"), batch(b"two")
+    for length in range(1, second.size_bytes):
+        file, positions = stored(first, second)
+        end = positions[1] + length
+        assert find_batch(file, 0, 0, end) == 0
+        for offset in (1, 2):
+            with pytest.raises(TornBatch) as damage:
+                find_batch(file, offset, 0, end)
+            assert damage.value.position == positions[1]
 
 
 def test_old_formats_are_not_damage() -> None:
