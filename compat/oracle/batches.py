@@ -6,7 +6,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from compat.oracle.talk import LONG_AGO_MS
+from compat.oracle.preparing import LONG_AGO_MS
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from compat.oracle.conversation import Conversation
-from compat.oracle.names import Origin
+from compat.oracle.names import Names, Origin
+from compat.oracle.preparing import BARRIER, Preparing
 from compat.oracle.recording import Place, Recording, Told
 from compat.oracle.talk import Alter, Step, Talk
 from protocol.error_codes import ErrorCode
@@ -52,23 +53,23 @@ def hold(address: str, conversations: Sequence[Conversation], *, alter: Alter | 
 
 
 def get_ready(address: str) -> Origin:
-    """Wait until the broker coordinates groups, and learn what tells it from every other."""
+    """Wait until the broker can do all that conversations need, and learn what tells it from every other."""
     nobody = Origin(address, cluster_id="", log_dir="", began_ms=0)
-    nothing = Conversation("", "", (), range(0), True, lambda _: None)
-    talk = Talk(nothing, 0, nobody, "")
+    preparing = Preparing(nobody, BARRIER, Names(BARRIER, nobody))
     try:
-        talk.until(
+        preparing.until(
             FindCoordinatorRequest(coordinator_keys=["group"]),
             lambda answer: answer.coordinators[0].error_code == ErrorCode.NONE,
         )
-        talk.until(ListGroupsRequest(), lambda answer: answer.error_code == ErrorCode.NONE)
-        talk.until(
+        preparing.until(ListGroupsRequest(), lambda answer: answer.error_code == ErrorCode.NONE)
+        preparing.until(
             InitProducerIdRequest(transactional_id=None), lambda answer: answer.error_code == ErrorCode.NONE
         )
-        cluster = talk.quietly(DescribeClusterRequest())
-        (directory,) = talk.quietly(DescribeLogDirsRequest(topics=None)).results
+        preparing.barrier_topic()
+        cluster = preparing.quietly(DescribeClusterRequest())
+        (directory,) = preparing.quietly(DescribeLogDirsRequest(topics=None)).results
     finally:
-        talk.close()
+        preparing.close()
     return Origin(address, cluster.cluster_id, directory.log_dir, int(time.time() * 1000))
 
 

@@ -6,28 +6,35 @@ from pathlib import Path
 import pytest
 
 from compat.broker_process import BrokerProcess
-from compat.clients import LIBRARIES, make_samples
-from compat.clients.library import Place, Sample
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode, kafka_node
+from compat.python_clients import CLIENTS
+from compat.scenarios.python.client import Place, Record
+from compat.scenarios.python.records import differences, sample_records
+from compat.scenarios.python.stage import Stage
 
 pytestmark = pytest.mark.slow
 
 CLUSTER_LOG = "__cluster_metadata-0"
 
 
-def produce(address: str, topic: str, codec: str, seed: int) -> dict[Place, Sample]:
+def create(address: str, topic: str, partition_count: int) -> None:
+    with Stage(CLIENTS["confluent-kafka"], address) as stage:
+        stage.topic(partition_count, name=topic)
+
+
+def produce(address: str, topic: str, codec: str, seed: int) -> dict[Place, Record]:
     """Some records in an existing topic, by place."""
-    samples = make_samples(200, random.Random(seed))
-    places = LIBRARIES["confluent-kafka"].produce(address, topic, samples, codec=codec, idempotent=True)
-    return dict(zip(places, samples, strict=True))
+    records = sample_records(200, random.Random(seed))
+    with Stage(CLIENTS["confluent-kafka"], address) as stage:
+        places = stage.send(topic, records, codec=codec, idempotent=True)
+    return dict(zip(places, records, strict=True))
 
 
-def check(address: str, topic: str, expected: dict[Place, Sample]) -> None:
-    taken = LIBRARIES["confluent-kafka"].consume(address, topic, len(expected))
-    assert {record.place: record[1:] for record in taken} == {
-        place: sample[1:] for place, sample in expected.items()
-    }
+def check(address: str, topic: str, partition_count: int, expected: dict[Place, Record]) -> None:
+    with Stage(CLIENTS["confluent-kafka"], address) as stage:
+        taken = stage.take(topic, len(expected), partition_count=partition_count)
+    assert differences(list(expected.values()), list(expected), taken) == []
 
 
 def ottla_on(node: KafkaNode) -> BrokerProcess:
@@ -39,23 +46,22 @@ def ottla_on(node: KafkaNode) -> BrokerProcess:
 
 
 def test_we_open_what_kafka_closed_and_kafka_what_we_closed(kafka_jars: Path, tmp_path: Path) -> None:
-    library = LIBRARIES["confluent-kafka"]
     with kafka_node(tmp_path / "node") as node:
-        library.create_topic(node.bootstrap, "shared", 3)
+        create(node.bootstrap, "shared", 3)
         expected = produce(node.bootstrap, "shared", "none", 1)
     ours = ottla_on(node)
     for turn, codec in enumerate(("lz4", "zstd")):
         ours.start()
         try:
-            check(ours.address, "shared", expected)
+            check(ours.address, "shared", 3, expected)
             expected |= produce(ours.address, "shared", codec, 10 + turn)
-            library.create_topic(ours.address, f"ours-{turn}", 2)
+            create(ours.address, f"ours-{turn}", 2)
             made_by_us = produce(ours.address, f"ours-{turn}", "gzip", 20 + turn)
         finally:
             assert ours.stop() == 0
         with kafka_node(tmp_path / "node") as node:
-            check(node.bootstrap, "shared", expected)
-            check(node.bootstrap, f"ours-{turn}", made_by_us)
+            check(node.bootstrap, "shared", 3, expected)
+            check(node.bootstrap, f"ours-{turn}", 2, made_by_us)
             expected |= produce(node.bootstrap, "shared", "snappy", 30 + turn)
 
 
@@ -63,23 +69,22 @@ def test_kafka_opens_what_we_formatted_and_killed(kafka_jars: Path, tmp_path: Pa
     node = KafkaNode(tmp_path / "node")
     ours = ottla_on(node)
     ours.start()
-    LIBRARIES["confluent-kafka"].create_topic(ours.address, "shared", 2)
+    create(ours.address, "shared", 2)
     expected = produce(ours.address, "shared", "none", 1)
     ours.kill()
     with kafka_node(tmp_path / "node") as node:
-        check(node.bootstrap, "shared", expected)
+        check(node.bootstrap, "shared", 2, expected)
         expected |= produce(node.bootstrap, "shared", "none", 2)
-        check(node.bootstrap, "shared", expected)
+        check(node.bootstrap, "shared", 2, expected)
 
 
 def test_kafka_s_dump_reads_our_logs(kafka_jars: Path, tmp_path: Path) -> None:
     ours = BrokerProcess(tmp_path / "ottla")
     ours.start()
-    library = LIBRARIES["confluent-kafka"]
-    library.create_topic(ours.address, "dumped", 1)
-    samples = make_samples(100, random.Random(1))
-    for codec in ("lz4", "none", "none", "none"):  # several batches, so that the indexes have entries
-        library.produce(ours.address, "dumped", samples, codec=codec, idempotent=True)
+    with Stage(CLIENTS["confluent-kafka"], ours.address) as stage:
+        stage.topic(name="dumped")
+        for codec in ("lz4", "none", "none", "none"):  # several batches, so that the indexes have entries
+            stage.send("dumped", sample_records(100), codec=codec, idempotent=True)
     assert ours.stop() == 0
     segment = "00000000000000000000"
     data = dump(ours.data / "dumped-0" / f"{segment}.log", "--print-data-log", "--deep-iteration")

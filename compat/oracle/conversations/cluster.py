@@ -4,7 +4,8 @@ Many more kinds of requests, in one version each, stand in ``tests/golden/metada
 """
 
 from compat.oracle.conversation import conversation
-from compat.oracle.talk import NOWHERE, Talk
+from compat.oracle.preparing import NOWHERE
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest

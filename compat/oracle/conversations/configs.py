@@ -6,7 +6,8 @@ Every setting and many more kinds of requests, in one version each, stand in ``t
 from collections.abc import Sequence
 
 from compat.oracle.conversation import conversation
-from compat.oracle.talk import NOWHERE, Talk
+from compat.oracle.preparing import NOWHERE
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.alter_configs import AlterableConfig as NewConfig
 from protocol.messages.alter_configs import AlterConfigsRequest

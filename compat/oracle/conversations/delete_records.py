@@ -2,7 +2,8 @@
 
 from compat.oracle.conversation import conversation
 from compat.oracle.grouping import by_topic
-from compat.oracle.talk import NOWHERE, Talk
+from compat.oracle.preparing import NOWHERE
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,

@@ -4,7 +4,8 @@ from typing import Any
 
 from compat.oracle.conversation import conversation
 from compat.oracle.grouping import by_topic
-from compat.oracle.talk import NOWHERE, Talk, Topic
+from compat.oracle.preparing import NOWHERE, Topic
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
 from protocol.records.compression import Compression

@@ -2,7 +2,8 @@
 
 from compat.oracle.conversation import conversation
 from compat.oracle.conversations.fetch import at, fetch
-from compat.oracle.talk import NOWHERE, Talk, Topic
+from compat.oracle.preparing import NOWHERE, Topic
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 
 SINCE_SESSIONS = "7+"

@@ -231,6 +231,7 @@ def ids_handed_out(talk: Talk) -> None:
     """A member that was told its id, and has not come back with it yet."""
     group = talk.name("g")
     pending = talk.ask("join without id", join(group)).member_id
+    talk.settle_groups()
     talk.ask("describe", DescribeGroupsRequest(groups=[group]))
     talk.ask("heartbeat", heartbeat(group, pending, 0))
     talk.ask("sync", sync(group, pending, 0))

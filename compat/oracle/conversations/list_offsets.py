@@ -2,7 +2,8 @@
 
 from compat.oracle.conversation import conversation
 from compat.oracle.grouping import by_topic
-from compat.oracle.talk import LONG_AGO_MS, NOWHERE, Talk
+from compat.oracle.preparing import LONG_AGO_MS, NOWHERE
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.records.compression import Compression

@@ -1,7 +1,8 @@
 """DescribeLogDirs: what a broker keeps, and how much of it."""
 
 from compat.oracle.conversation import conversation
-from compat.oracle.talk import NOWHERE, Talk
+from compat.oracle.preparing import NOWHERE
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 

@@ -1,7 +1,8 @@
 """Metadata: topics by name, by id, all of them, and made in passing."""
 
 from compat.oracle.conversation import conversation
-from compat.oracle.talk import NOWHERE, Talk
+from compat.oracle.preparing import NOWHERE
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 

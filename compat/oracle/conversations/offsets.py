@@ -3,7 +3,8 @@
 from compat.oracle.conversation import conversation
 from compat.oracle.conversations.groups import form, join, join_alone, sync
 from compat.oracle.grouping import by_topic
-from compat.oracle.talk import NOWHERE, Talk, Topic
+from compat.oracle.preparing import NOWHERE, Topic
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.describe_groups import DescribeGroupsRequest

@@ -18,7 +18,8 @@ from compat.oracle.batches import (
 )
 from compat.oracle.conversation import conversation
 from compat.oracle.grouping import by_topic
-from compat.oracle.talk import LONG_AGO_MS, NOWHERE, Talk, Topic
+from compat.oracle.preparing import LONG_AGO_MS, NOWHERE, Topic
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.compression import Compression

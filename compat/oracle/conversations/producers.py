@@ -4,7 +4,8 @@ from compat.oracle.batches import batch
 from compat.oracle.conversation import conversation
 from compat.oracle.conversations.produce import produce
 from compat.oracle.grouping import by_topic
-from compat.oracle.talk import NOWHERE, Talk
+from compat.oracle.preparing import NOWHERE
+from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
