@@ -34,6 +34,10 @@ UNFINISHED_REQUEST_STALL_SECONDS = 10.0
 SPARE_FRAME_BUFFERS = 4
 """Buffers of finished large requests that are kept for the next ones."""
 
+LONG_STEP_BYTES = 128 * 1024
+"""Requests from this size on are handled in turns, one between two looks at the sockets: to check and write
+so much takes as long as several small requests."""
+
 READY_BYTES_MAX = 64 * 1024
 """Answers gathered before they are sent without waiting for more."""
 

@@ -27,6 +27,7 @@ from broker.network.memory import FrameMemory
 from broker.network.peer import Peer, PeerGone
 from broker.network.sending import Part, RunBlocking, send_parts
 from broker.network.timers import Timers
+from broker.network.turns import Turns
 from broker.network.waiting import Waiting
 
 _POISON = b"\xdb"
@@ -60,7 +61,7 @@ class Dispatch(Protocol):
 class Surroundings:
     """What all connections of a broker share."""
 
-    __slots__ = ("frame_bytes_max", "log", "memory", "poison_frames", "run_blocking", "timers")
+    __slots__ = ("frame_bytes_max", "log", "memory", "poison_frames", "run_blocking", "timers", "turns")
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Surroundings:
         frame_bytes_max: int,
         memory: FrameMemory,
         timers: Timers,
+        turns: Turns,
         log: Log,
         run_blocking: RunBlocking,
         poison_frames: bool = False,
@@ -75,6 +77,7 @@ class Surroundings:
         self.frame_bytes_max = frame_bytes_max
         self.memory = memory
         self.timers = timers
+        self.turns = turns
         self.log = log
         self.run_blocking = run_blocking
         self.poison_frames = poison_frames
@@ -195,7 +198,7 @@ class Connection:
             if left is not None:
                 memory.give_back(self, left, finished=False)
         if self._more_expected:
-            count = peer.receive_nowait(inbox.space())
+            count = await self._receive_long() if inbox.is_large else peer.receive_nowait(inbox.space())
             if count is not None:
                 self._more_expected = inbox.received(count)
                 await checkpoint()  # a peer that always has bytes must not starve the others
@@ -205,10 +208,17 @@ class Connection:
                 await self._wait_readable_or_answered()
             else:
                 await peer.wait_readable()
-            count = peer.receive_nowait(inbox.space())
+            count = await self._receive_long() if inbox.is_large else peer.receive_nowait(inbox.space())
             if count is not None:
                 self._more_expected = inbox.received(count)
                 return count > 0
+
+    async def _receive_long(self) -> int | None:
+        """Receive more of a large request, in turn with others that do."""
+        turns = self._surroundings.turns
+        await turns.take()
+        with turns:
+            return self._peer.receive_nowait(self._inbox.space())
 
     async def _handle_frames(self) -> None:
         """Start every request that is complete."""
@@ -217,7 +227,13 @@ class Connection:
         for handled, frame in enumerate(inbox.frames(), 1):
             if self._owed and not dispatch.may_overlap(frame):
                 await self._settle()
-            outcome = dispatch.start(frame, state)
+            if len(frame) < limits.LONG_STEP_BYTES:
+                outcome = dispatch.start(frame, state)
+            else:
+                turns = self._surroundings.turns
+                await turns.take()
+                with turns:
+                    outcome = dispatch.start(frame, state)
             if isinstance(outcome, list):
                 if poison:
                     frame[:] = _POISON * len(frame)

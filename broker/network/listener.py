@@ -23,6 +23,7 @@ from broker.network.peer import Peer, SocketPeer
 from broker.network.sending import RunBlocking
 from broker.network.settings import NetworkSettings
 from broker.network.timers import Timers
+from broker.network.turns import Turns
 
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Neither descriptor nor memory is left for another socket."""
@@ -60,6 +61,7 @@ async def serve_listeners(
     try:
         async with trio.open_nursery() as connections:
             connections.start_soon(network.timers.run)
+            connections.start_soon(network.turns.run)
             connections.start_soon(network.watch_quiet)
             async with trio.open_nursery() as doors:
                 for opened in bound:
@@ -91,12 +93,14 @@ class Network:
         self.sockets_max = sockets_max
         self.log = log
         self.timers = Timers(log)
+        self.turns = Turns()
         self.memory = FrameMemory(settings.queued_request_bytes_max)
         self.connections: set[Connection] = set()
         self._surroundings = Surroundings(
             frame_bytes_max=settings.request_bytes_max,
             memory=self.memory,
             timers=self.timers,
+            turns=self.turns,
             log=log,
             run_blocking=run_blocking,
             poison_frames=poison_frames,

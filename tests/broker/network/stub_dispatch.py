@@ -14,6 +14,7 @@ from broker.network.connection import Connection, Pending, Surroundings
 from broker.network.memory import FrameMemory
 from broker.network.sending import Part
 from broker.network.timers import Timers
+from broker.network.turns import Turns
 from broker.network.waiting import Waiting
 from tests.broker.network.memory_peer import MemoryPeer
 
@@ -89,6 +90,7 @@ class Served:
         self.output = io.StringIO()
         self.log = Log(self.output, level=Level.WARN)
         self.timers = Timers(self.log)
+        self.turns = Turns()
         self.memory = FrameMemory(memory_bytes_max)
         self.dispatch = StubDispatch()
         self.blocking_calls = 0
@@ -96,6 +98,7 @@ class Served:
             frame_bytes_max=frame_bytes_max,
             memory=self.memory,
             timers=self.timers,
+            turns=self.turns,
             log=self.log,
             run_blocking=self._run_blocking,
             poison_frames=True,
@@ -133,6 +136,7 @@ async def serving(served: Served) -> AsyncGenerator[None]:
     """Serve the connection of ``served`` inside the block, and end it afterwards."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(served.timers.run)
+        nursery.start_soon(served.turns.run)
         nursery.start_soon(served.connection.serve)
         await trio.testing.wait_all_tasks_blocked()
         yield

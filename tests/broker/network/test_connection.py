@@ -460,6 +460,40 @@ async def test_a_busy_peer_does_not_starve_another() -> None:
         nursery.cancel_scope.cancel()
 
 
+class StepsPerPass(trio.abc.Instrument):
+    """How many requests have started between two looks at the sockets."""
+
+    def __init__(self, started: list[bytes]) -> None:
+        self._started = started
+        self._before = len(started)
+        self.counts: list[int] = []
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.counts.append(len(self._started) - self._before)
+        self._before = len(self._started)
+
+
+@pytest.mark.parametrize(("size", "most"), [(limits.LONG_STEP_BYTES, 1), (1000, 8)])
+async def test_large_requests_of_several_peers_start_one_by_one(size: int, most: int) -> None:
+    """A small request waits for one large one, not for one of each busy peer."""
+    served = Served()
+    peers = [MemoryPeer() for _ in range(8)]
+    async with serving(served), trio.open_nursery() as nursery:
+        for peer in peers:
+            nursery.start_soon(served.connect(peer).serve)
+        await wait_all_tasks_blocked()
+        watch = StepsPerPass(served.dispatch.started)
+        trio.lowlevel.add_instrument(watch)
+        for _ in range(20):
+            for peer in peers:
+                peer.feed(framed(b"now" + bytes(size - 3)))
+            await wait_all_tasks_blocked()
+        trio.lowlevel.remove_instrument(watch)
+        assert [len(unframed(peer.received)) for peer in peers] == [20] * 8
+        assert max(watch.counts) == most
+        nursery.cancel_scope.cancel()
+
+
 async def test_large_requests_are_served_from_borrowed_memory() -> None:
     served = Served()
     word = b"now" + bytes(700_000)

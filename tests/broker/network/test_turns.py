@@ -1,0 +1,113 @@
+"""What counts is between two looks at the sockets: a pass of the scheduler, which ``Passes`` counts."""
+
+from collections import Counter
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from broker.network.turns import Turns
+
+
+class Passes(trio.abc.Instrument):
+    """Numbers the passes of the scheduler."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def after_io_wait(self, timeout: float) -> None:
+        self.number += 1
+
+
+@pytest.fixture
+def passes() -> Passes:
+    return Passes()
+
+
+async def make_steps(
+    turns: Turns, steps: list[tuple[str, int]], name: str, count: int, passes: Passes
+) -> None:
+    for _ in range(count):
+        await turns.take()
+        with turns:
+            steps.append((name, passes.number))
+        await trio.lowlevel.checkpoint()
+
+
+async def test_there_is_one_step_in_a_pass_and_everybody_has_his_turn(passes: Passes) -> None:
+    turns = Turns()
+    steps: list[tuple[str, int]] = []
+    trio.lowlevel.add_instrument(passes)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        await wait_all_tasks_blocked()
+        async with trio.open_nursery() as busy:
+            for name in "abc":
+                busy.start_soon(make_steps, turns, steps, name, 50, passes)
+        nursery.cancel_scope.cancel()
+    trio.lowlevel.remove_instrument(passes)
+    assert Counter(name for name, _ in steps) == {"a": 50, "b": 50, "c": 50}
+    assert max(Counter(number for _, number in steps).values()) == 1
+    for start in range(120):
+        assert {name for name, _ in steps[start : start + 6]} == {"a", "b", "c"}
+
+
+async def test_a_free_turn_is_taken_without_a_checkpoint() -> None:
+    turns = Turns()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        await wait_all_tasks_blocked()
+        with trio.testing.assert_no_checkpoints():
+            await turns.take()
+            with turns:
+                pass
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_step_that_fails_frees_the_turn() -> None:
+    turns = Turns()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        await wait_all_tasks_blocked()
+        for _ in range(3):
+            with trio.fail_after(5):
+                await turns.take()
+            with pytest.raises(ValueError, match="broken"), turns:
+                raise ValueError("broken")
+        nursery.cancel_scope.cancel()
+
+
+async def test_whoever_gives_up_waiting_leaves_the_turn_to_the_next() -> None:
+    turns = Turns()
+    made: list[str] = []
+
+    async def step(name: str) -> None:
+        await turns.take()
+        with turns:
+            made.append(name)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        await wait_all_tasks_blocked()
+        await turns.take()
+        async with trio.open_nursery() as others:
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await turns.take()
+            assert scope.cancelled_caught
+            others.start_soon(step, "next")
+            await wait_all_tasks_blocked()
+            assert made == []
+            with turns:
+                pass
+        assert made == ["next"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_turns_are_taken_even_when_nobody_keeps_them() -> None:
+    turns = Turns()
+    steps: list[tuple[str, int]] = []
+    async with trio.open_nursery() as busy:
+        for name in "ab":
+            busy.start_soon(make_steps, turns, steps, name, 5, Passes())
+    assert len(steps) == 10
