@@ -4,7 +4,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -17,11 +17,24 @@ CHUNK = 1000
 MEGABYTE = 1_000_000
 
 
-def new_topic(address: str) -> str:
-    """A fresh topic of one partition."""
+class Load(NamedTuple):
+    """Records that are alike, spread evenly over the partitions of a topic."""
+
+    size_bytes: int
+    record_count: int
+    codec: str
+    partitions: int = 1
+
+    @property
+    def megabytes(self) -> float:
+        return self.size_bytes * self.record_count / MEGABYTE
+
+
+def new_topic(address: str, partitions: int = 1) -> str:
+    """A fresh topic."""
     topic = f"bench-{uuid.uuid4()}"
     admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
-    for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+    for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         future.result(TIMEOUT_SECONDS)
     return topic
 
@@ -51,7 +64,7 @@ def producer(address: str, codec: str = "none", settings: Mapping[str, Any] | No
     )
 
 
-def consumer(address: str, topic: str, offset: int) -> Consumer:
+def consumer(address: str, topic: str, offset: int, partitions: int = 1) -> Consumer:
     client = Consumer(
         {
             "bootstrap.servers": address,
@@ -63,18 +76,19 @@ def consumer(address: str, topic: str, offset: int) -> Consumer:
             "log_level": 3,
         }
     )
-    client.assign([TopicPartition(topic, 0, offset)])
+    client.assign([TopicPartition(topic, partition, offset) for partition in range(partitions)])
     return client
 
 
-def produce(address: str, topic: str, size_bytes: int, count: int, codec: str) -> float:
-    """Seconds until ``count`` records of ``size_bytes`` are acknowledged; the client is connected before."""
-    client = producer(address, codec)
+def produce(address: str, topic: str, load: Load) -> float:
+    """Seconds until all records are acknowledged; the client is connected before."""
+    client = producer(address, load.codec)
     client.list_topics(topic, TIMEOUT_SECONDS)
-    values = [{"value": value} for value in make_values(size_bytes)]
+    values = [{"value": value} for value in make_values(load.size_bytes)]
     began = time.perf_counter()
-    for _ in range(count // CHUNK):
-        client.produce_batch(topic, [dict(value) for value in values], partition=0)
+    for chunk in range(load.record_count // CHUNK):
+        messages = [dict(value) for value in values]
+        client.produce_batch(topic, messages, partition=chunk % load.partitions)
     left = client.flush(TIMEOUT_SECONDS)
     seconds = time.perf_counter() - began
     if left:
@@ -82,20 +96,20 @@ def produce(address: str, topic: str, size_bytes: int, count: int, codec: str) -
     return seconds
 
 
-def consume(address: str, topic: str, count: int) -> float:
-    """Seconds from the first to the last of ``count`` records."""
-    client = consumer(address, topic, OFFSET_BEGINNING)
+def consume(address: str, topic: str, load: Load) -> float:
+    """Seconds from the first to the last record."""
+    client = consumer(address, topic, OFFSET_BEGINNING, load.partitions)
     try:
         taken = 0
         began = 0.0
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while taken < count:
+        while taken < load.record_count:
             messages = client.consume(10_000, timeout=1)
             if messages and not taken:
                 began = time.perf_counter()
             taken += len(messages)
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{taken} of {count} records came in {TIMEOUT_SECONDS} s")
+                raise RuntimeError(f"{taken} of {load.record_count} records came in {TIMEOUT_SECONDS} s")
         return time.perf_counter() - began
     finally:
         client.close()
@@ -172,34 +186,38 @@ def end_to_end(address: str, topic: str, count: int, size_bytes: int) -> list[fl
 
 
 def throughput_round(
-    address: str, label: str, size_bytes: int, count: int, codec: str, cpu_seconds: Callable[[], float] | None
+    address: str, label: str, load: Load, cpu_seconds: Callable[[], float] | None
 ) -> dict[str, float]:
     """Produce, then consume what was produced: MB/s of values, and the broker's processor time per GB."""
-    topic = new_topic(address)
-    megabytes = size_bytes * count / MEGABYTE
+    topic = new_topic(address, load.partitions)
     before = cpu_seconds() if cpu_seconds else 0.0
-    produced = produce(address, topic, size_bytes, count, codec)
+    produced = produce(address, topic, load)
     between = cpu_seconds() if cpu_seconds else 0.0
-    consumed = consume(address, topic, count)
-    values = {f"produce {label}": megabytes / produced, f"consume {label}": megabytes / consumed}
+    consumed = consume(address, topic, load)
+    values = {
+        f"produce {label}": load.megabytes / produced,
+        f"consume {label}": load.megabytes / consumed,
+    }
     if cpu_seconds:
         after = cpu_seconds()
-        values[f"broker's CPU, produce {label}"] = (between - before) * 1000 / megabytes
-        values[f"broker's CPU, consume {label}"] = (after - between) * 1000 / megabytes
+        values[f"broker's CPU, produce {label}"] = (between - before) * 1000 / load.megabytes
+        values[f"broker's CPU, consume {label}"] = (after - between) * 1000 / load.megabytes
     return values
 
 
-def latency_round(address: str, count: int, size_bytes: int) -> dict[str, float]:
-    """Percentiles of synchronous production and of the way from producer to consumer."""
-    topic = new_topic(address)
-    alone = synchronous(address, topic, count, size_bytes)
-    across = end_to_end(address, new_topic(address), count, size_bytes)
+def synchronous_round(address: str, count: int, size_bytes: int) -> dict[str, float]:
+    """Percentiles of records that are each produced when the one before is acknowledged."""
+    taken = synchronous(address, new_topic(address), count, size_bytes)
     return {
-        "synchronous record, p50": percentile(alone, 0.5),
-        "synchronous record, p99": percentile(alone, 0.99),
-        "end to end, p50": percentile(across, 0.5),
-        "end to end, p99": percentile(across, 0.99),
+        "synchronous record, p50": percentile(taken, 0.5),
+        "synchronous record, p99": percentile(taken, 0.99),
     }
+
+
+def end_to_end_round(address: str, count: int, size_bytes: int) -> dict[str, float]:
+    """Percentiles of the way from producer to consumer."""
+    taken = end_to_end(address, new_topic(address), count, size_bytes)
+    return {"end to end, p50": percentile(taken, 0.5), "end to end, p99": percentile(taken, 0.99)}
 
 
 def small_requests_round(address: str, count: int) -> dict[str, float]:

@@ -1,0 +1,1 @@
+"""Ottla beside other brokers: the same loads, on the same machine, one broker after the other."""

