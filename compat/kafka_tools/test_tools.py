@@ -5,7 +5,6 @@ OTTLA_TEST_BOOTSTRAP names another broker to run them against, such as Kafka's o
 
 import json
 import os
-import random
 import re
 import uuid
 from collections.abc import Callable
@@ -13,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from compat.clients import LIBRARIES, make_samples
 from compat.oracle.java import run_tool
+from compat.python_clients import CLIENTS
+from compat.scenarios.python.records import sample_records
+from compat.scenarios.python.stage import Stage
 
 pytestmark = pytest.mark.slow
 
@@ -50,9 +51,9 @@ def topic() -> str:
 
 def fill(address: str, topic: str, count: int) -> None:
     """Create a topic of one partition with ``count`` records."""
-    library = LIBRARIES["confluent-kafka"]
-    library.create_topic(address, topic, 1)
-    library.produce(address, topic, make_samples(count, random.Random(1)), codec="none", idempotent=False)
+    with Stage(CLIENTS["confluent-kafka"], address) as stage:
+        stage.topic(name=topic)
+        stage.send(topic, sample_records(count))
 
 
 def test_topics_are_created_described_altered_and_deleted(tool: RunTool, topic: str) -> None:

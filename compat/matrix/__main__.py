@@ -1,12 +1,12 @@
 """``python -m compat.matrix``: play the scenarios, keep the results, print the tables."""
 
 import argparse
-import random
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 from compat.matrix import results, tables
@@ -91,29 +91,21 @@ def play(drivers: Sequence[Driver], bootstrap: str | None, names: Sequence[str] 
 def round_trips(bootstrap: str | None, count: int) -> int:
     """Many records through every client of this environment, with every codec, idempotent and not."""
     from compat.python_clients import CLIENTS
-    from compat.scenarios.python.client import CODECS, LONG_TIMEOUT_SECONDS
-    from compat.scenarios.python.records import differences, sample_records
-    from compat.scenarios.python.stage import Stage
+    from compat.scenarios.python.client import CODECS
+    from compat.scenarios.python.records import sample_records
+    from compat.scenarios.python.round_trip import round_trip
 
-    sent = sample_records(count, random.Random(1))
+    sent = sample_records(count)
     failed = 0
     with given_or_own(bootstrap) as address:
-        for client in CLIENTS.values():
-            for codec in CODECS:
-                for idempotent in (False, True):
-                    began = time.monotonic()
-                    with Stage(client, address) as stage:
-                        topic = stage.topic(3)
-                        places = stage.send(topic, sent, codec=codec, idempotent=idempotent)
-                        taken = stage.take(
-                            topic, count, partition_count=3, patience_seconds=LONG_TIMEOUT_SECONDS
-                        )
-                    found = differences(sent, places, taken)
-                    failed += bool(found)
-                    kind = "idempotent" if idempotent else "plain"
-                    verdict = "; ".join(found) or "all records came back"
-                    seconds = time.monotonic() - began
-                    print(f"{client.name:16} {codec:7} {kind:11} {seconds:7.1f} s  {verdict}", flush=True)
+        for client, codec, idempotent in product(CLIENTS.values(), CODECS, (False, True)):
+            began = time.monotonic()
+            found = round_trip(client, address, sent, codec=codec, idempotent=idempotent)
+            failed += bool(found)
+            kind = "idempotent" if idempotent else "plain"
+            verdict = "; ".join(found) or "all records came back"
+            seconds = time.monotonic() - began
+            print(f"{client.name:16} {codec:7} {kind:11} {seconds:7.1f} s  {verdict}", flush=True)
     return 1 if failed else 0
 
 

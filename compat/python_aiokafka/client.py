@@ -29,7 +29,6 @@ from compat.scenarios.python.client import (
 )
 
 ACKS = {"none": 0, "leader": 1, "all": "all"}
-POLL_RECORDS_MAX = 5000
 
 
 class AioKafkaProducer(Producer):
@@ -124,15 +123,15 @@ class AioKafkaConsumer(Consumer):
 
         run(assign())
 
-    def poll(self, wait_seconds: float = 0.1) -> list[TakenRecord]:
-        return run(self._poll(wait_seconds))
+    def poll(self, wait_seconds: float = 0.1, records_max: int = 5000) -> list[TakenRecord]:
+        return run(self._poll(wait_seconds, records_max))
 
-    async def _poll(self, wait_seconds: float) -> list[TakenRecord]:
+    async def _poll(self, wait_seconds: float, records_max: int) -> list[TakenRecord]:
         self._owner_is_busy.release()
         revocation_count = 0
         try:
             batches = await self._consumer.getmany(
-                timeout_ms=int(wait_seconds * 1000), max_records=POLL_RECORDS_MAX
+                timeout_ms=int(wait_seconds * 1000), max_records=records_max
             )
             revocation_count = self._revocation_count
         finally:

@@ -38,7 +38,6 @@ from compat.scenarios.python.client import (
 
 ACKS = {"none": "0", "leader": "1", "all": "all"}
 RESETS = {"earliest": "earliest", "latest": "latest", "none": "error"}
-POLL_RECORDS_MAX = 5000
 
 Known = TypeVar("Known")
 
@@ -116,11 +115,11 @@ class ConfluentConsumer(Consumer):
             self._consumer.assign(to_natives(self._starts))
             self._starts = None
 
-    def poll(self, wait_seconds: float = 0.1) -> list[TakenRecord]:
+    def poll(self, wait_seconds: float = 0.1, records_max: int = 5000) -> list[TakenRecord]:
         self._start()
         taken: list[TakenRecord] = []
         with refusals():
-            messages = self._consumer.consume(POLL_RECORDS_MAX, wait_seconds)
+            messages = self._consumer.consume(records_max, wait_seconds)
         for message in messages:
             place = place_of(message)
             partition = Partition(known(message.topic()), place.partition)

@@ -28,7 +28,6 @@ from compat.scenarios.python.client import (
 
 ACKS = {"none": 0, "leader": 1, "all": "all"}
 TIMEOUT_MS = int(TIMEOUT_SECONDS * 1000)
-POLL_RECORDS_MAX = 5000
 
 
 @contextmanager
@@ -155,9 +154,9 @@ class KafkaPythonConsumer(Consumer):
     def assign(self, partitions: Collection[Partition]) -> None:
         self._consumer.assign([to_native(partition) for partition in partitions])
 
-    def poll(self, wait_seconds: float = 0.1) -> list[TakenRecord]:
+    def poll(self, wait_seconds: float = 0.1, records_max: int = 5000) -> list[TakenRecord]:
         with refusals():
-            batches = self._consumer.poll(int(wait_seconds * 1000), max_records=POLL_RECORDS_MAX)
+            batches = self._consumer.poll(int(wait_seconds * 1000), max_records=records_max)
         return [
             TakenRecord(
                 topic=record.topic,

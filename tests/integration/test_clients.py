@@ -1,54 +1,47 @@
 """Three client libraries with every codec: what was produced comes back as it was."""
 
 import random
-import uuid
 
 import pytest
 
-from compat.clients import CODECS, LIBRARIES, Place, Sample, make_samples
-from compat.clients.round_trip import differences
+from compat.python_clients import CLIENTS
+from compat.scenarios.python.client import CODECS, Place, Record
+from compat.scenarios.python.records import differences, sample_records
+from compat.scenarios.python.round_trip import round_trip
+from compat.scenarios.python.stage import Stage
 
 RECORD_COUNT = 2000
-"""Enough for several batches on each partition; ``python -m compat.clients`` does the same with 100,000."""
+"""Enough for several batches on each partition; ``python -m compat.matrix round-trips`` has 100,000."""
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_a_few_records_come_back(library: str, address: str, chance: random.Random) -> None:
-    round_trip(library, address, chance, count=20, codec="none", idempotent=True)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_few_records_come_back(client: str, address: str, chance: random.Random) -> None:
+    assert round_trip(CLIENTS[client], address, sample_records(20, chance)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("idempotent", [False, True], ids=["plain", "idempotent"])
 @pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_records_come_back_as_they_were(
-    library: str, codec: str, idempotent: bool, address: str, chance: random.Random
+    client: str, codec: str, idempotent: bool, address: str, chance: random.Random
 ) -> None:
-    round_trip(library, address, chance, count=RECORD_COUNT, codec=codec, idempotent=idempotent)
+    sent = sample_records(RECORD_COUNT, chance)
+    assert round_trip(CLIENTS[client], address, sent, codec=codec, idempotent=idempotent) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_one_library_writes_the_others_read(codec: str, address: str, chance: random.Random) -> None:
-    topic = f"across-{uuid.uuid4()}"
-    samples = make_samples(100, chance)
-    LIBRARIES["confluent-kafka"].create_topic(address, topic, 1)
-    produced: dict[Place, Sample] = {}
-    for library in LIBRARIES.values():
-        places = library.produce(address, topic, samples, codec=codec, idempotent=False)
-        produced.update(zip(places, samples, strict=True))
-    for library in LIBRARIES.values():
-        taken = {record.place: record for record in library.consume(address, topic, len(produced))}
-        assert {place: record[1:] for place, record in taken.items()} == {
-            place: sample[1:] for place, sample in produced.items()
-        }
-
-
-def round_trip(
-    name: str, address: str, chance: random.Random, *, count: int, codec: str, idempotent: bool
-) -> None:
-    library = LIBRARIES[name]
-    topic = f"round-trip-{uuid.uuid4()}"
-    library.create_topic(address, topic, 3)
-    samples = make_samples(count, chance)
-    assert differences(library, address, topic, samples, codec=codec, idempotent=idempotent) == []
+def test_what_one_client_writes_the_others_read(codec: str, address: str, chance: random.Random) -> None:
+    sent: list[Record] = []
+    places: list[Place] = []
+    with Stage(CLIENTS["confluent-kafka"], address) as stage:
+        topic = stage.topic()
+    for client in CLIENTS.values():
+        with Stage(client, address) as stage:
+            records = sample_records(100, chance)
+            places += stage.send(topic, records, codec=codec)
+            sent += records
+    for client in CLIENTS.values():
+        with Stage(client, address) as stage:
+            assert differences(sent, places, stage.take(topic, len(sent))) == []

@@ -8,9 +8,11 @@ from typing import Protocol
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from compat.clients import LIBRARIES
-from tests.integration.conftest import StartBroker
+from compat.python_clients import CLIENTS
+from compat.scenarios.python.client import Place
+from compat.scenarios.python.stage import Stage
 from compat.waiting import wait_until
+from tests.integration.conftest import StartBroker
 
 pytestmark = pytest.mark.slow
 
@@ -18,8 +20,6 @@ KILLS = 20
 PARTITION_COUNT = 3
 ACKNOWLEDGED_BETWEEN_KILLS = 300
 QUEUED_MAX = 2000
-
-Place = tuple[int, int]
 
 
 class Killable(Protocol):
@@ -85,15 +85,15 @@ class SteadyProducer(threading.Thread):
         assert value is not None
         assert partition is not None
         assert offset is not None
-        self.acknowledged[int(value)] = (partition, offset)
+        self.acknowledged[int(value)] = Place(partition, offset)
 
 
 def survive_kills(broker: Killable, kills: int) -> tuple[SteadyProducer, SteadyProducer]:
     """Kill the broker in the middle of the traffic of an idempotent and a plain producer, again and again."""
-    library = LIBRARIES["confluent-kafka"]
     producers = []
     for topic, idempotent in (("idempotent", True), ("plain", False)):
-        library.create_topic(broker.address, topic, PARTITION_COUNT)
+        with Stage(CLIENTS["confluent-kafka"], broker.address) as stage:
+            stage.topic(PARTITION_COUNT, name=topic)
         producer = SteadyProducer(broker.address, topic, idempotent=idempotent)
         producers.append(producer)
         producer.start()
@@ -121,8 +121,10 @@ def records_of(address: str, topic: str) -> dict[Place, int]:
         for partition in range(PARTITION_COUNT)
     ]
     consumer.close()
-    taken = LIBRARIES["confluent-kafka"].consume(address, topic, sum(end[1] for end in ends))
-    return {(record.place.partition, record.place.offset): int(record.value or b"") for record in taken}
+    count = sum(end[1] for end in ends)
+    with Stage(CLIENTS["confluent-kafka"], address) as stage:
+        taken = stage.take(topic, count, partition_count=PARTITION_COUNT)
+    return {record.place: int(record.value or b"") for record in taken}
 
 
 def check_survivors(address: str, idempotent: SteadyProducer, plain: SteadyProducer) -> None:
@@ -140,7 +142,7 @@ def check_survivors(address: str, idempotent: SteadyProducer, plain: SteadyProdu
     assert [number for number, times in Counter(found.values()).items() if times > 1] == []
     assert len(found) == idempotent.produced
     for partition in range(PARTITION_COUNT):
-        numbers = [number for place, number in sorted(found.items()) if place[0] == partition]
+        numbers = [number for place, number in sorted(found.items()) if place.partition == partition]
         assert numbers == sorted(numbers)
 
 

@@ -6,9 +6,10 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
-from compat.clients import LIBRARIES
-from tests.integration.group_members import MEMBERS, Ledger
+from compat.python_clients import CLIENTS
+from compat.scenarios.python.stage import Stage
 from compat.waiting import wait_until
+from tests.integration.group_members import Ledger, new_member
 
 pytestmark = pytest.mark.slow
 
@@ -19,12 +20,25 @@ AHEAD_MAX = 300
 rebalances."""
 
 
-@pytest.mark.parametrize("kind", MEMBERS)
-def test_members_that_come_and_go_lose_and_repeat_nothing(kind: str, address: str) -> None:
-    topic, group = f"group-{uuid.uuid4()}", f"group-{uuid.uuid4()}"
-    LIBRARIES["confluent-kafka"].create_topic(address, topic, PARTITION_COUNT)
-    ledger = Ledger()
-    first, second, third, fourth = (MEMBERS[kind](address, topic, group, ledger) for _ in range(4))
+@pytest.mark.parametrize(
+    ("client", "cooperative"),
+    [
+        ("kafka-python", False),
+        ("kafka-python", True),
+        ("confluent-kafka", False),
+        ("confluent-kafka", True),
+        ("aiokafka", False),
+    ],
+)
+def test_members_that_come_and_go_lose_and_repeat_nothing(
+    client: str, cooperative: bool, address: str
+) -> None:
+    with Stage(CLIENTS[client], address) as stage:
+        topic = stage.topic(PARTITION_COUNT)
+    group, ledger = f"group-{uuid.uuid4()}", Ledger()
+    first, second, third, fourth = (
+        new_member(client, address, topic, group, ledger, cooperative=cooperative) for _ in range(4)
+    )
     producing = threading.Thread(target=produce_gradually, args=(address, topic, ledger), daemon=True)
     producing.start()
 
@@ -32,18 +46,18 @@ def test_members_that_come_and_go_lose_and_repeat_nothing(kind: str, address: st
     reach(ledger, 400)
     second.start()
     third.start()
-    wait_until(lambda: second.assigned and third.assigned, "three members share the partitions")
+    wait_until(lambda: second.owned and third.owned, "three members share the partitions")
     reach(ledger, 1000)
-    first.stop()
+    first.leave()
     wait_until(
-        lambda: second.assigned + third.assigned == PARTITION_COUNT, "two members share the partitions"
+        lambda: len(second.owned) + len(third.owned) == PARTITION_COUNT, "two members share the partitions"
     )
     reach(ledger, 1800)
     fourth.start()
-    wait_until(lambda: fourth.assigned, "a new member has partitions")
+    wait_until(lambda: fourth.owned, "a new member has partitions")
     reach(ledger, RECORD_COUNT)
     for member in (second, third, fourth):
-        member.stop()
+        member.leave()
 
     producing.join()
     assert ledger.failures == []

@@ -11,8 +11,8 @@ from compat.broker_process import BrokerProcess
 from compat.probe import API_VERSIONS_V0, receive_exactly, split_address
 from compat.processes import resident_bytes
 from compat.raw_client import RawClient, frame, metadata_request, produce_request
-from tests.integration.conftest import StartBroker
 from compat.waiting import wait_until
+from tests.integration.conftest import StartBroker
 
 pytestmark = pytest.mark.slow
 

@@ -1,18 +1,19 @@
 """A broker that stops and comes back has kept records, offsets, topics and its identity."""
 
 import random
-import uuid
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from compat.broker_process import BrokerProcess
-from compat.clients import LIBRARIES, make_samples
-from compat.clients.round_trip import differences
-from tests.integration.conftest import StartBroker
-from tests.integration.group_members import ConfluentMember, Ledger
+from compat.python_clients import CLIENTS
+from compat.scenarios.python.records import differences, sample_records
+from compat.scenarios.python.round_trip import round_trip
+from compat.scenarios.python.stage import Stage
 from compat.waiting import wait_until
+from tests.integration.conftest import StartBroker
+from tests.integration.group_members import Ledger, new_member
 
 pytestmark = pytest.mark.slow
 
@@ -30,21 +31,24 @@ def test_records_and_their_offsets_stay(
     ending: str, start_broker: StartBroker, chance: random.Random
 ) -> None:
     broker = start_broker()
-    library = LIBRARIES["confluent-kafka"]
-    samples = make_samples(500, chance)
-    library.create_topic(broker.address, "kept", 3)
-    places = library.produce(broker.address, "kept", samples, codec="lz4", idempotent=True)
+    client = CLIENTS["confluent-kafka"]
+    sent = sample_records(500, chance)
+    with Stage(client, broker.address) as stage:
+        topic = stage.topic(3)
+        places = stage.send(topic, sent, codec="lz4", idempotent=True)
     ENDINGS[ending](broker)
     broker.start()
-    taken = {record.place: record for record in library.consume(broker.address, "kept", len(samples))}
-    assert [taken[place][1:] for place in places] == [sample[1:] for sample in samples]
+    with Stage(client, broker.address) as stage:
+        taken = stage.take(topic, len(sent), partition_count=3)
+    assert differences(sent, places, taken) == []
 
 
 def test_committed_offsets_stay(ending: str, start_broker: StartBroker) -> None:
     broker = start_broker()
     group = "readers"
     offsets = [TopicPartition("kept", partition, 10 + partition) for partition in range(3)]
-    LIBRARIES["confluent-kafka"].create_topic(broker.address, "kept", 3)
+    with Stage(CLIENTS["confluent-kafka"], broker.address) as stage:
+        stage.topic(3, name="kept")
     committing = Consumer({"bootstrap.servers": broker.address, "group.id": group})
     committing.commit(offsets=offsets, asynchronous=False)
     committing.close()
@@ -58,10 +62,11 @@ def test_committed_offsets_stay(ending: str, start_broker: StartBroker) -> None:
 
 def test_a_group_goes_on_where_it_was(ending: str, start_broker: StartBroker) -> None:
     broker = start_broker()
-    LIBRARIES["confluent-kafka"].create_topic(broker.address, "work", 3)
+    with Stage(CLIENTS["confluent-kafka"], broker.address) as stage:
+        stage.topic(3, name="work")
     producer = Producer({"bootstrap.servers": broker.address, "log_level": 2})
     ledger = Ledger()
-    member = ConfluentMember(broker.address, "work", "workers", ledger)
+    member = new_member("confluent-kafka", broker.address, "work", "workers", ledger)
     member.start()
     for number in range(600):
         if number == 300:
@@ -73,15 +78,15 @@ def test_a_group_goes_on_where_it_was(ending: str, start_broker: StartBroker) ->
         producer.poll(0)
     producer.flush(60)
     wait_until(lambda: ledger.failures or ledger.count >= 600, "the second half is committed")
-    member.stop()
+    member.leave()
     assert ledger.failures == []
     assert ledger.repeated() == []
 
 
 def test_topics_settings_and_identity_stay(ending: str, start_broker: StartBroker) -> None:
     broker = start_broker()
-    topic = f"kept-{uuid.uuid4()}"
-    LIBRARIES["kafka-python"].create_topic(broker.address, topic, 4)
+    with Stage(CLIENTS["kafka-python"], broker.address) as stage:
+        topic = stage.topic(4)
     before = describe(broker.address)
     assert topic in before[1]
     ENDINGS[ending](broker)
@@ -105,12 +110,8 @@ def test_many_starts_and_stops_leave_a_directory_that_works(
     start_broker: StartBroker, chance: random.Random
 ) -> None:
     broker = start_broker()
-    library = LIBRARIES["confluent-kafka"]
-    for number in range(5):
-        topic = f"round-{number}"
-        library.create_topic(broker.address, topic, 2)
-        samples = make_samples(50, chance)
-        assert differences(library, broker.address, topic, samples, codec="none", idempotent=True) == []
+    for _ in range(5):
+        assert round_trip(CLIENTS["confluent-kafka"], broker.address, sample_records(50, chance)) == []
         ENDINGS[chance.choice(list(ENDINGS))](broker)
         broker.start()
     assert len(describe(broker.address)[1]) == 5

@@ -185,7 +185,7 @@ class Consumer(ABC):
     def assign(self, partitions: Collection[Partition]) -> None: ...
 
     @abstractmethod
-    def poll(self, wait_seconds: float = 0.1) -> list[TakenRecord]:
+    def poll(self, wait_seconds: float = 0.1, records_max: int = 5000) -> list[TakenRecord]:
         """Some records that are there, or that come within the time.  Raises Refused."""
 
     @abstractmethod

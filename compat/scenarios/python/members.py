@@ -26,6 +26,7 @@ class Member(threading.Thread):
         *,
         pattern: str | None = None,
         poll_seconds: float = POLL_SECONDS,
+        poll_records_max: int = 5000,
     ) -> None:
         super().__init__(daemon=True)
         self.taken: list[TakenRecord] = []
@@ -36,6 +37,7 @@ class Member(threading.Thread):
         self._topics = topics
         self._pattern = pattern
         self._poll_seconds = poll_seconds
+        self._poll_records_max = poll_records_max
         self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._ended = threading.Event()
 
@@ -46,7 +48,8 @@ class Member(threading.Thread):
                     self._topics, pattern=self._pattern, gained=self.gained, lost=self.lost
                 )
                 while not self._ended.is_set():
-                    self.handle(self._consumer, self._consumer.poll(self._poll_seconds))
+                    records = self._consumer.poll(self._poll_seconds, self._poll_records_max)
+                    self.handle(self._consumer, records)
                     self._answer()
             finally:
                 self._consumer.close()
