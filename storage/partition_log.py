@@ -436,8 +436,13 @@ class PartitionLog:
     def begin_cleaning(
         self, cleanable: Cleanable, *, keys_max: int, bytes_per_second: float, now_ms: int
     ) -> CleaningJob:
-        """The job of cleaning what was found just now."""
+        """The job of cleaning what was found.
+
+        A flush must have begun since, and be finished: a record must not go because of a later one, or of
+        a transaction's marker, that a power cut can still take.
+        """
         upper = cleanable.first_uncleanable
+        assert upper <= self.recovery_point, "what replaces a record is safe"
         bases = self._bases[: bisect_left(self._bases, upper)]
         aborted = self._collect_aborted(0, bases[0], upper) if bases else []
         return CleaningJob(
@@ -499,7 +504,7 @@ class PartitionLog:
             cleaned = Segment(
                 self.directory, bases[0], self.config, self._services.descriptors, now_ms=now_ms
             )
-            cleaned.size_bytes = cleaned.file.open().size()
+            cleaned.size_bytes = self._services.file_system.file_size(cleaned.file.path)
             for base in bases[1:]:
                 self._snapshots.remove(base)
         except OSError as error:

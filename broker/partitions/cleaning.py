@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import trio
 
 import storage
+from broker.flushing import run_flush
 from broker.partitions.housekeeping import delete_expired
 from protocol.errors import DecodeError
 from storage.cleaner import BYTES_PER_KEY, Cleanable, Cleaned, CleaningJob
@@ -236,6 +237,9 @@ class _Cleaner:
                 is_whole = False
 
         try:
+            await self._flush(log)
+            if log.cuts != cuts:
+                return True
             cleaned = await worker.clean(self._job(log, cleanable), swap_in)
         except CorruptFile as damage:
             self._give_up(log, damage)
@@ -259,6 +263,12 @@ class _Cleaner:
             f"{cleaned.bytes_before} bytes became {cleaned.bytes_after} in {seconds:.1f} s"
         )
         return True
+
+    async def _flush(self, log: "PartitionLog") -> None:
+        job = log.begin_flush()
+        if job is not None:
+            await run_flush(job, self._services.run_blocking, self._services.log)
+            job.finish()
 
     def _job(self, log: "PartitionLog", cleanable: Cleanable) -> CleaningJob:
         config = self._services.config

@@ -134,6 +134,7 @@ def run(
 ) -> Cleaned:
     """One round of cleaning, as the broker and its worker do it."""
     cleanable = log.assess(checkpoint, now_ms=now_ms)
+    log.flush()
     job = log.begin_cleaning(cleanable, keys_max=keys_max, bytes_per_second=1e9, now_ms=now_ms)
     cuts = log.cuts
 
@@ -311,6 +312,7 @@ def test_what_is_not_wanted_any_more_is_discarded() -> None:
     for change in ("truncated", "shortened", "gone"):
         world = World()
         log = filled(world)
+        log.flush()
         job = log.begin_cleaning(log.assess(None, now_ms=0), keys_max=99, bytes_per_second=1, now_ms=0)
         cuts = log.cuts
         ready: list[list[int]] = []

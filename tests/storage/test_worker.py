@@ -41,6 +41,7 @@ def log(services: LogServices, tmp_path: Path) -> PartitionLog:
 
 
 def job_for(log: PartitionLog) -> CleaningJob:
+    log.flush()
     return log.begin_cleaning(
         log.assess(None, now_ms=0), keys_max=100, bytes_per_second=1.7976931348623157e308, now_ms=0
     )
