@@ -10,7 +10,7 @@ import pytest
 SEED_VARIABLE = "OTTLA_TEST_SEED"
 
 REPEATS_ITSELF = bool(os.environ.get("CI"))
-"""Where a red run must be the fault of a change, each run tries the same; elsewhere each tries something new."""
+"""Where a red run must be the fault of a change, each run tries the same; elsewhere, something new."""
 
 SEED_THAT_REPEATS = 4_04_2026
 
