@@ -24,6 +24,12 @@ class OffsetIndex(SparseIndex):
         """The batch that ends with ``last_offset`` starts at byte ``position``."""
         self.add(last_offset - self.base_offset, position)
 
+    def is_possible(self, last: tuple[int, ...], before: tuple[int, ...] | None, log_size: int) -> bool:
+        offset, position = last
+        if before is not None and not (before[0] < offset and before[1] < position):
+            return False
+        return offset >= 0 and 0 <= position < log_size
+
     @property
     def is_full(self) -> bool:
         return self.count >= self.count_max

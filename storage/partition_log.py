@@ -502,7 +502,12 @@ class PartitionLog:
                 segment.mark_deleted(self._services.removals, due_ms)
             unmark_swapped(self._services, self.directory, bases[0])
             cleaned = Segment(
-                self.directory, bases[0], self.config, self._services.descriptors, now_ms=now_ms
+                self.directory,
+                bases[0],
+                self.config,
+                self._services.descriptors,
+                now_ms=now_ms,
+                report=self._services.report,
             )
             cleaned.size_bytes = self._services.file_system.file_size(cleaned.file.path)
             for base in bases[1:]:

@@ -1,16 +1,17 @@
 """One segment: a ``.log`` file, its indexes, and what must be known to append to it."""
 
 import os
-from collections.abc import Container
-from typing import NamedTuple
+from collections.abc import Callable, Container
+from typing import NamedTuple, TypeVar
 
 from protocol.records.batch import RecordBatch
 from protocol.records.errors import CorruptRecords
 from storage import paths
 from storage.config import LogConfig
 from storage.descriptors import CachedFile, Descriptors
-from storage.errors import CorruptLog
+from storage.errors import CorruptFile, CorruptLog, UnsupportedFormat
 from storage.filesystem import File
+from storage.log_services import Report
 from storage.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from storage.producer_state import EndedTransaction
 from storage.removals import Removals
@@ -21,6 +22,8 @@ from storage.transaction_index import AbortedTransaction, TransactionIndex
 _PLACES_MAX = 32
 
 _SEARCH_WINDOW = 64 << 10
+
+_Found = TypeVar("_Found")
 
 
 class FoundRecord(NamedTuple):
@@ -44,12 +47,14 @@ class Segment:
         "_first_timestamp",
         "_has_overhang",
         "_index_interval_bytes",
+        "_is_doubted",
         "_is_loaded",
         "_jitter_ms",
         "_last_indexed",
         "_max_timestamp",
         "_offset_of_max_timestamp",
         "_places",
+        "_report",
         "base_offset",
         "file",
         "offset_index",
@@ -69,10 +74,11 @@ class Segment:
         now_ms: int,
         jitter_ms: int = 0,
         suffix: str = "",
+        report: Report | None = None,
     ) -> None:
         """A segment whose file has ``size_bytes`` bytes; nothing is read or created yet.
 
-        ``suffix`` marks the files of one that is not part of the log.
+        ``report`` is told of indexes that had to be rebuilt.  ``suffix`` marks the files of one that is not part of the log.
         """
         prefix = os.path.join(directory, paths.offset_name(base_offset))
         index_bytes = config.segment_index_bytes
@@ -94,6 +100,9 @@ class Segment:
         self._has_overhang = False
         self._first_timestamp: int | None = None
         self._is_loaded = False
+        self._is_doubted = False
+        """The index has led to a place where no batch is, and was compared with the log."""
+        self._report = report
         self._last_indexed = 0
         self._max_timestamp = NO_TIMESTAMP
         self._offset_of_max_timestamp = base_offset
@@ -106,10 +115,43 @@ class Segment:
     def load(self) -> None:
         """Read what the indexes end with; needed before the first append, and done only once."""
         if not self._is_loaded:
-            self.offset_index.load()
+            self._load_offset_index()
+        if not self._is_loaded:
+            self.time_index.load()
+            if (damage := self.time_index.find_damage(self.size_bytes)) is not None:
+                self._rebuild_indexes(f"{self.time_index.path}: {damage}")
+                return
             self._last_indexed = self.offset_index.last_position
             self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last
             self._is_loaded = True
+
+    def _load_offset_index(self) -> None:
+        index = self.offset_index
+        if index.count < 0:
+            index.load()
+            if (damage := index.find_damage(self.size_bytes)) is not None:
+                self._rebuild_indexes(f"{index.path}: {damage}")
+
+    def _rebuild_indexes(self, reason: str) -> None:
+        """Fill the offset and the time index from the headers of all batches, as far as these are whole."""
+        if self._report is not None:
+            self._report(f"{reason}; the indexes are rebuilt from the log")
+        size = self.size_bytes
+        self.offset_index.reset()
+        self.time_index.reset()
+        self._last_indexed = 0
+        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        self._is_loaded = True
+        try:
+            for position, batch in read_headers(self.file.open(), 0, size):
+                self.note(batch, position)
+        except CorruptFile:
+            pass  # told to whoever reads there
+        self.size_bytes = size
+        self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
+        for index in (self.offset_index, self.time_index):
+            index.store()
+            index.open_file().sync()
 
     def create(self) -> None:
         """Make the file, empty, instead of ``load``; the indexes get theirs when they are stored."""
@@ -144,8 +186,12 @@ class Segment:
 
     def read_next_offset(self) -> int:
         """The offset behind the last batch, found on disk.  Raises CorruptLog if the file ends inside one."""
+        self._load_offset_index()
+        return self._with_index(self.offset_index.last_position, self._read_next_offset)
+
+    def _read_next_offset(self, position: int) -> int:
         next_offset = self.base_offset
-        for _, batch in read_headers(self.file.open(), self.offset_index.last_position, self.size_bytes):
+        for _, batch in read_headers(self.file.open(), position, self.size_bytes):
             next_offset = batch.next_offset
         return next_offset
 
@@ -247,14 +293,36 @@ class Segment:
         position = self._places.get(offset)
         if position is not None:
             return position
-        return find_batch(self.file.open(), offset, self.offset_index.lookup(offset), self.size_bytes)
+        self._load_offset_index()
+        file = self.file.open()
+        return self._with_index(
+            self.offset_index.lookup(offset), lambda start: find_batch(file, offset, start, self.size_bytes)
+        )
+
+    def _with_index(self, start: int, walk: Callable[[int], _Found]) -> _Found:
+        """The answer of a ``walk`` over batches from byte ``start`` on, which is what the index says.
+
+        If there is no batch, the walk from the beginning tells whether the log is damaged or the index,
+        which is rebuilt then.
+        """
+        try:
+            return walk(start)
+        except (CorruptLog, UnsupportedFormat) as damage:
+            if not start or self._is_doubted:
+                raise
+            self._is_doubted = True
+            found = walk(0)
+            self._rebuild_indexes(f"{self.offset_index.path} leads to byte {start}: {damage.reason}")
+            return found
 
     def end_of_range(self, position: int) -> int | None:
         """An offset that no record before byte ``position`` exceeds; None if the index knows of none."""
+        self._load_offset_index()
         return self.offset_index.lookup_position(position)
 
     def find_by_timestamp(self, timestamp: int, start: int) -> FoundRecord | None:
         """The first record from offset ``start`` on that is not before ``timestamp``."""
+        self.load()
         position = self.offset_index.lookup(max(self.time_index.lookup(timestamp), start))
         return self._find_record(position, timestamp, start)
 

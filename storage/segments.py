@@ -26,7 +26,9 @@ def list_segments(
                 file_system.remove(path)
     segments = []
     for base in sorted(bases):
-        segment = Segment(directory, base, config, services.descriptors, now_ms=now_ms)
+        segment = Segment(
+            directory, base, config, services.descriptors, now_ms=now_ms, report=services.report
+        )
         segment.size_bytes = file_system.file_size(segment.file.path)
         segments.append(segment)
     return segments
@@ -45,7 +47,13 @@ def create_segment(
             services.report(f"{prefix + suffix} is in the way of a new segment and is removed")
             services.file_system.remove(prefix + suffix)
     segment = Segment(
-        directory, base_offset, config, services.descriptors, now_ms=now_ms, jitter_ms=jitter_ms
+        directory,
+        base_offset,
+        config,
+        services.descriptors,
+        now_ms=now_ms,
+        jitter_ms=jitter_ms,
+        report=services.report,
     )
     segment.create()
     return segment

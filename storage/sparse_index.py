@@ -31,6 +31,7 @@ class SparseIndex:
         "_file",
         "_key",
         "_last",
+        "_size",
         "_stored",
         "_tail",
         "base_offset",
@@ -47,6 +48,8 @@ class SparseIndex:
         self._entry = entry
         self._key = key
         self._stored = 0
+        self._size = 0
+        """Of the file, in bytes, as ``load`` found it."""
         self._tail = bytearray()
         self._last: tuple[int, ...] | None = None
 
@@ -70,12 +73,32 @@ class SparseIndex:
         size = self._entry.size
         try:
             file = self._file.open()
-            self._stored = file.size() // size
+            self._size = file.size()
+            self._stored = self._size // size
             if self._stored:
                 self._last = self._entry.unpack(file.pread(size, (self._stored - 1) * size))
         except FileNotFoundError:
             self._stored = 0
         self.count = self._stored
+
+    def find_damage(self, log_size: int) -> str | None:
+        """What cannot be so at the end of a file that ``load`` has just read; None if it looks right.
+
+        ``log_size`` is what the segment's log has, in bytes.  Just the last entries are looked at, so that
+        opening thousands of segments stays cheap.
+        """
+        if self._size % self._entry.size:
+            return f"{self._size} bytes are no whole entries"
+        if self._last is None:
+            return None
+        before = self._read(self._stored - 2) if self._stored > 1 else None
+        if self.is_possible(self._last, before, log_size):
+            return None
+        return f"its last entry is {self._last}, which cannot be"
+
+    def is_possible(self, last: tuple[int, ...], before: tuple[int, ...] | None, log_size: int) -> bool:
+        """Whether a file can end with these entries; there may be just one."""
+        raise NotImplementedError
 
     def add(self, *entry: int) -> None:
         self._tail += self._entry.pack(*entry)

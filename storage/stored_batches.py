@@ -23,11 +23,14 @@ BATCHES_WINDOW = 1 << 20
 def find_batch(file: File, offset: int, position: int, end: int) -> int | None:
     """Where the first batch from ``position`` on starts that ends at ``offset`` or later.
 
-    None if there is none before byte ``end``.  Raises TornBatch if ``end`` lies inside a batch that is
-    looked at.
+    None if there is none before byte ``end``.  ``position`` is what an index says of ``offset``.  Raises
+    TornBatch if ``end`` lies inside a batch that is looked at, CorruptLog if there is none at ``position``,
+    or one that lies behind the offset.
     """
     window = b""
-    window_position = position
+    window_position = start = position
+    if not 0 <= position <= end:
+        raise CorruptLog(file.path, position, f"no position in {end} bytes")
     while position < end:
         at = position - window_position
         if at + _PLACE.size > len(window):
@@ -42,6 +45,8 @@ def find_batch(file: File, offset: int, position: int, end: int) -> int | None:
         batch_end = position + length + LOG_OVERHEAD
         if batch_end > end:
             raise TornBatch(file.path, position, "the file ends inside a batch")
+        if position == start and start and base_offset > offset:
+            raise CorruptLog(file.path, position, f"offset {base_offset} where {offset} or less must be")
         if base_offset + last_offset_delta >= offset:
             return position
         position = batch_end

@@ -19,6 +19,12 @@ class TimeIndex(SparseIndex):
     def __init__(self, file: CachedFile, base_offset: int, size_max: int) -> None:
         super().__init__(file, base_offset, _ENTRY, _KEY, size_max)
 
+    def is_possible(self, last: tuple[int, ...], before: tuple[int, ...] | None, log_size: int) -> bool:
+        timestamp, offset = last
+        if before is not None and not (before[0] < timestamp and before[1] <= offset):
+            return False
+        return timestamp >= 0 and offset >= 0 and log_size > 0
+
     @property
     def is_full(self) -> bool:
         """One place is kept for the entry that ends a segment."""

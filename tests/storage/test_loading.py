@@ -2,6 +2,8 @@
 
 from random import Random
 
+import pytest
+
 from storage.config import LogConfig
 from storage.partition_log import PartitionLog
 from tests.storage.builders import DIRECTORY, World, batch, read_all, values
@@ -136,6 +138,51 @@ def test_a_missing_offset_index_is_rebuilt() -> None:
     log.close()
     assert world.memory.read_file(f"{DIRECTORY}/{base}") == content
     assert len(world.reports) == 1
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("number", [0, 1, -1])
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\xff" * 37, b"\xff" * 24, bytes(24), b"\x7f" * 24, b"\0\0\0\1" * 6, b"\0", b"\x01" * 4096],
+    ids=["ff37", "ff24", "zeros", "7f", "ones", "one byte", "page"],
+)
+def test_an_index_that_ends_with_garbage_is_rebuilt(suffix: str, number: int, garbage: bytes) -> None:
+    world = closed()
+    name = sorted(name for name in world.names() if name.endswith(suffix))[number]
+    content = world.memory.read_file(f"{DIRECTORY}/{name}")
+    assert content
+    world.memory.open(f"{DIRECTORY}/{name}").pwrite(garbage, len(content))
+    log = world.open(CONFIG, high_watermark=20)
+    for offset in range(20):
+        assert read_all(log, offset)[0].base_offset == offset
+        found = log.find_by_timestamp(offset)
+        assert found is not None
+        assert found.offset == offset
+    (report,) = world.reports
+    assert f"{DIRECTORY}/{name}: " in report
+    assert world.memory.read_file(f"{DIRECTORY}/{name}") == content
+    log.append_as_leader(batch(b"next"), 5, now_ms=0)
+    log.close()
+    world.reports.clear()
+    assert world.open(CONFIG, was_clean=False).log_end == 21
+    assert world.reports == []
+
+
+def test_whatever_an_index_says_a_reader_gets_what_the_log_has(chance: Random) -> None:
+    for _ in range(100):
+        world = closed()
+        name = chance.choice([name for name in world.names() if name.endswith(".index")])
+        file = world.memory.open(f"{DIRECTORY}/{name}")
+        content = bytearray(file.pread(file.size(), 0))
+        for _ in range(chance.randrange(1, 3)):
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        file.pwrite(content, 0)
+        log = world.open(CONFIG, high_watermark=20)
+        offsets = list(range(20))
+        chance.shuffle(offsets)
+        for offset in offsets:
+            assert read_all(log, offset)[0].base_offset == offset, content.hex()
 
 
 def test_a_missing_time_index_is_empty() -> None:

@@ -335,6 +335,9 @@ def test_readers_get_past_a_segment_that_was_cut(world: World, length: int) -> N
         assert [offset for offset, _ in values(read_all(log))] == kept
         for offset in range(lost, third.base_offset):
             assert read_all(log, offset)[0].base_offset == third.base_offset
+            found = log.find_by_timestamp(offset)
+            assert found is not None
+            assert found.offset == third.base_offset
     (report,) = [report for report in world.reports if "ends inside a batch" in report]
     assert f"{second.base_offset:020d}.log: at byte {position}: " in report
     assert f"go on at offset {third.base_offset}" in report
