@@ -80,9 +80,13 @@ def look_up(
         leader = call.services.partitions.leader(topic, asked.partition_index)
         leader.check_epoch(asked.current_leader_epoch)
         is_consumer = request.replica_id == CONSUMER
-        found = find(
-            leader, asked.timestamp, end_for(leader, isolation) if is_consumer else leader.log.log_end
-        )
+        try:
+            found = find(
+                leader, asked.timestamp, end_for(leader, isolation) if is_consumer else leader.log.log_end
+            )
+        except StorageError as failure:
+            leader.note_failed_read(failure)
+            raise
     except (KafkaError, StorageError) as error:
         return refused(asked, error_code_of(error))
     return ListOffsetsPartitionResponse(

@@ -10,7 +10,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
 from storage.config import LogConfig
-from storage.errors import DiskFailure
+from storage.errors import DiskFailure, OffsetOutOfRange, StorageError
 from storage.partition_log import Appended, PartitionLog
 
 WhenAppended: TypeAlias = Callable[[Appended | Exception], None]
@@ -37,6 +37,9 @@ class Surroundings(Protocol):
 
     def storage_failed(self, leader: "Leader", failure: DiskFailure) -> None:
         """The file system refused a write; whoever asked for it is told as well."""
+
+    def read_failed(self, leader: "Leader", failure: StorageError) -> None:
+        """Something on disk is damaged or cannot be read; whoever asked is told no more than a code."""
 
 
 class PendingAppend:
@@ -191,6 +194,11 @@ class Leader:
         except DiskFailure as failure:
             self._surroundings.storage_failed(self, failure)
             raise
+
+    def note_failed_read(self, failure: StorageError) -> None:
+        """Let the operator know, unless it was just an offset that the log does not have."""
+        if not isinstance(failure, OffsetOutOfRange):
+            self._surroundings.read_failed(self, failure)
 
     # Commitment
 

@@ -381,6 +381,10 @@ class PartitionManager:
     def storage_failed(self, leader: Leader, failure: DiskFailure) -> None:
         self._complain(f"{leader.topic}-{leader.partition} was not written to: {failure}")
 
+    def read_failed(self, leader: Leader, failure: StorageError) -> None:
+        name = f"{leader.topic}-{leader.partition}"
+        self._services.log.warn_seldom(f"{name} cannot be read: {failure}", about=f"reads of {name}")
+
     def _complain(self, text: str) -> None:
         now_ms = self._services.clock.now_ms()
         if now_ms - self._complained_ms >= COMPLAINT_INTERVAL_MS:

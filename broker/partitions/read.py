@@ -184,8 +184,11 @@ def read_partition(
         if isolation:
             aborted = [] if records is None else log.aborted_transactions(records)
             reading.aborted = [(each.producer_id, each.first_offset) for each in aborted]
-    except (KafkaError, StorageError) as error:
-        return Reading(wanted, error_code_of(error))
+    except KafkaError as error:
+        return Reading(wanted, error.code)
+    except StorageError as failure:
+        leader.note_failed_read(failure)
+        return Reading(wanted, error_code_of(failure))
     return reading
 
 

@@ -596,3 +596,15 @@ async def test_a_session_by_name_follows_the_name_to_a_new_topic() -> None:
         broker.create_topic("t")
         again = broker.ask(fetch(session_id=session_id, session_epoch=2), 12)
         assert told(again) == [(0, ErrorCode.OFFSET_OUT_OF_RANGE, 0)]
+
+
+async def test_damage_is_answered_with_an_error_and_told_once() -> None:
+    async with one_broker() as broker:
+        await filled(broker)
+        broker.file_system.open("/data/t-0/00000000000000000000.log").pwrite(b"\xee" * 20, 3 * TEN)
+        broker.partitions.leader("t", 0).log._active._places.clear()  # as if it had been written long ago
+        for _ in range(3):
+            assert only(broker.ask(fetch(part(offset=35)), 12)).error_code == ErrorCode.CORRUPT_MESSAGE
+        assert only(broker.ask(fetch(part(offset=51)), 12)).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        (line,) = broker.lines.getvalue().splitlines()
+        assert f"t-0 cannot be read: /data/t-0/00000000000000000000.log: at byte {3 * TEN}: " in line

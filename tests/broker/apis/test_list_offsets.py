@@ -224,3 +224,13 @@ async def test_consumers_see_what_is_committed_and_others_all() -> None:
         assert [found(broker, -1, replica_id=replica)[0] for replica in (-1, -2, 1, 77)] == [4, 6, 6, 6]
         assert found(broker, 50) != NOTHING
         assert found(broker, 1_700_000_000_001) == NOTHING
+
+
+async def test_damage_is_told_to_the_operator() -> None:
+    async with one_broker() as broker:
+        await filled(broker)
+        broker.file_system.open("/data/t-0/00000000000000000000.log").pwrite(b"\xee" * 20, 0)
+        for _ in range(3):
+            assert ask(broker, 1600).error_code == ErrorCode.CORRUPT_MESSAGE
+        (line,) = broker.lines.getvalue().splitlines()
+        assert "t-0 cannot be read: /data/t-0/00000000000000000000.log: at byte 0: " in line
