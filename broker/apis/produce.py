@@ -20,6 +20,7 @@ from protocol.messages.produce import (
     TopicProduceResponse,
 )
 from protocol.records.batch import RecordBatch, TimestampType
+from protocol.records.errors import RecordsTooLarge
 from protocol.records.validation import MalformedBatch, RefusedBatch, read_produced
 from storage.errors import StorageError
 from storage.partition_log import Appended
@@ -88,12 +89,18 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
                 check_transaction(batch, transactional_producers)
             if leader.topic in INTERNAL_TOPICS and call.client_id != ADMIN_CLIENT_ID:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-            if leader.has_pending or belongs_aside(batch, leader.policy):
+            check_aside = belongs_aside(batch, leader.policy)
+            appended: Appended | None = None
+            if not check_aside and not leader.has_pending:
+                try:
+                    appended = leader.append(batch, now_ms)
+                except RecordsTooLarge:
+                    check_aside = True
+            if appended is None:
                 if gathering is None:
                     gathering = Gathering(response, request, call)
-                gathering.append(key, leader, batch, reply, now_ms)
+                gathering.append(key, leader, batch, reply, now_ms, check_aside=check_aside)
                 continue
-            appended = leader.append(batch, now_ms)
         except (KafkaError, StorageError) as error:
             refuse(response, key, leader, reply, error, call)
             continue
@@ -257,6 +264,8 @@ class Gathering:
         batch: RecordBatch,
         reply: PartitionProduceResponse,
         now_ms: int,
+        *,
+        check_aside: bool,
     ) -> None:
         """Append when it is this batch's turn."""
 
@@ -276,7 +285,7 @@ class Gathering:
 
         self._missing += 1
         self._unwritten += 1
-        leader.append_in_turn(batch, now_ms, appended, check_aside=belongs_aside(batch, leader.policy))
+        leader.append_in_turn(batch, now_ms, appended, check_aside=check_aside)
 
     def wait_committed(
         self, key: PartitionKey, leader: Leader, appended: Appended, reply: PartitionProduceResponse

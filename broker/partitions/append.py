@@ -2,6 +2,7 @@
 
 from broker.config.topic_settings import TopicSettings
 from protocol.error_codes import ErrorCode
+from protocol.limits import RECORDS_SIZE_MAX
 from protocol.records.batch import RecordBatch, TimestampType
 from protocol.records.compression import Compression
 from protocol.records.conversion import convert_produced
@@ -21,6 +22,13 @@ UNPACKING_US_PER_KIB: dict[int, float] = {
 PACKING_US_PER_KIB = 20.0
 WALKING_US_PER_RECORD = 0.5
 """What these cost, measured with records of 100 and 1000 bytes of text: good for an estimate, no more."""
+
+UNPACKED_BYTES_MAX = 512 * 1024
+"""Records that take more than this, however small they were packed, are unpacked in a thread: finding out
+costs at most as much as ``ASIDE_FROM_US`` allows."""
+
+REPACKED_BYTES_MAX = int(ASIDE_FROM_US / PACKING_US_PER_KIB * 1024)
+"""The same for records that have to be packed again."""
 
 NO_RECORD_LIMIT = 2**31 - 9
 """The default of ``max.decompressed.message.bytes``: no record can be larger."""
@@ -58,8 +66,9 @@ def policy_for(settings: TopicSettings, topic: str, partition: int) -> ProducePo
 def belongs_aside(batch: RecordBatch, policy: ProducePolicy) -> bool:
     """Whether preparing ``batch`` would keep the loop waiting for so long that it is better done in a thread.
 
-    Codecs release the interpreter's lock.  What is not compressed is walked through where it is: no part of
-    that would run beside the loop.
+    It goes by the size that the batch has: ``prepare_quickly`` finds out about those that hold far more.
+    Codecs release the interpreter's lock.  What is not compressed is walked through where it is: no part
+    of that would run beside the loop.
     """
     codec = batch.codec_number
     packs = policy.compression is not None and policy.compression != codec
@@ -70,13 +79,31 @@ def belongs_aside(batch: RecordBatch, policy: ProducePolicy) -> bool:
     return estimate_us >= ASIDE_FROM_US
 
 
-def prepare(batch: RecordBatch, policy: ProducePolicy, settings: TopicSettings, now_ms: int) -> RecordBatch:
+def prepare_quickly(
+    batch: RecordBatch, policy: ProducePolicy, settings: TopicSettings, now_ms: int
+) -> RecordBatch:
+    """The same as ``prepare``, for the loop.
+
+    Raises RecordsTooLarge, and nothing is done, if the batch has to be prepared in a thread, because it
+    holds more than its size lets one think.
+    """
+    packs = policy.compression is not None and policy.compression != batch.codec_number
+    return prepare(batch, policy, settings, now_ms, REPACKED_BYTES_MAX if packs else UNPACKED_BYTES_MAX)
+
+
+def prepare(
+    batch: RecordBatch,
+    policy: ProducePolicy,
+    settings: TopicSettings,
+    now_ms: int,
+    unpacked_max: int = RECORDS_SIZE_MAX,
+) -> RecordBatch:
     """``batch`` as it is to be written, but for its place in the log.  Raises ``RefusedBatch``.
 
     It is the same one, patched in its buffer, unless the topic wants another compression.  ``policy`` is
-    what ``policy_for`` makes of ``settings``.
+    what ``policy_for`` makes of ``settings``.  ``unpacked_max`` is as in ``check_produced``.
     """
-    checked = check_produced(batch, policy, now_ms=now_ms)
+    checked = check_produced(batch, policy, now_ms=now_ms, unpacked_max=unpacked_max)
     if settings.max_decompressed_message_bytes < NO_RECORD_LIMIT and batch.codec_number:
         check_record_sizes(checked, settings.max_decompressed_message_bytes)
     return convert_produced(checked, policy, now_ms=now_ms)

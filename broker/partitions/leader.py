@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from broker.config.topic_settings import TopicSettings
-from broker.partitions.append import policy_for, prepare
+from broker.partitions.append import policy_for, prepare, prepare_quickly
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
+from protocol.records.errors import RecordsTooLarge
 from storage.config import LogConfig
 from storage.errors import DiskFailure, OffsetOutOfRange, StorageError
 from storage.partition_log import Appended, PartitionLog
@@ -63,6 +64,18 @@ class PendingAppend:
         except Exception as error:
             self.error = error
         self.is_checked = True
+
+    def check_quickly(self) -> bool:
+        """The same on the loop; False, and nothing has been done, if that would take too long."""
+        try:
+            leader = self.leader
+            self.batch = prepare_quickly(self.batch, leader.policy, leader.settings, self.now_ms)
+        except RecordsTooLarge:
+            return False
+        except Exception as error:
+            self.error = error
+        self.is_checked = True
+        return True
 
 
 class Leader:
@@ -144,8 +157,11 @@ class Leader:
         return bool(self._pending)
 
     def append(self, batch: RecordBatch, now_ms: int) -> Appended:
-        """Check and write a client's batch at once."""
-        appended = self._write(prepare(batch, self.policy, self.settings, now_ms), now_ms)
+        """Check and write a client's batch at once.
+
+        Raises RecordsTooLarge, and nothing is done, if it has to be checked in a thread.
+        """
+        appended = self._write(prepare_quickly(batch, self.policy, self.settings, now_ms), now_ms)
         self._commit()
         return appended
 
@@ -154,14 +170,14 @@ class Leader:
     ) -> None:
         """Check and write a client's batch when those before it are written, then call ``done``.
 
-        The batch's bytes must stay until then.  ``check_aside``: check it in a thread.
+        The batch's bytes must stay until then.  ``check_aside``: check it in a thread, which is done anyway
+        if it turns out that checking it would take long.
         """
         pending = PendingAppend(self, batch, now_ms, done)
         self._pending.append(pending)
-        if check_aside:
+        if check_aside or not pending.check_quickly():
             self._surroundings.check_aside(pending)
         else:
-            pending.check()
             self.settle()
 
     def settle(self) -> None:

@@ -145,6 +145,7 @@ def _unsnappy_block(block: memoryview, remaining: int, limit: int) -> bytes:
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_INDEPENDENT_BLOCKS = 0x20
 _LZ4_DEFAULT_LEVEL = 9
+_LZ4_READ_SIZE = 1 << 20
 
 
 def _lz4(data: Bytes, level: int | None) -> bytes:
@@ -170,15 +171,25 @@ def _unlz4(data: Bytes, limit: int) -> bytes:
     if data[:4] != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
         raise BadCompression("lz4: no frame of independent blocks")
     frame = lz4.frame.LZ4FrameDecompressor()
+    parts: list[bytes] = []
+    remaining = limit
     try:
-        unpacked: bytes = frame.decompress(data, max_length=limit + 1)
+        # In pieces, as the library holds the interpreter's lock while it copies what it has unpacked.  It
+        # also copies what it has not unpacked yet: so they must not be too small either.
+        size = max(_LZ4_READ_SIZE, len(data))
+        part = frame.decompress(data, max_length=min(remaining + 1, size))
+        while True:
+            parts.append(part)
+            remaining -= len(part)
+            if remaining < 0:
+                raise RecordsTooLarge(limit)
+            if frame.eof:
+                return b"".join(parts)  # what follows the frame is ignored
+            if frame.needs_input or not part:
+                raise BadCompression("lz4: cut off")
+            part = frame.decompress(b"", max_length=min(remaining + 1, size))
     except RuntimeError as error:
         raise BadCompression(f"lz4: {error}") from None
-    if len(unpacked) > limit:
-        raise RecordsTooLarge(limit)
-    if not frame.eof:
-        raise BadCompression("lz4: cut off")
-    return unpacked  # what follows the frame is ignored
 
 
 _ZSTD_DEFAULT_LEVEL = 3

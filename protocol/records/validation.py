@@ -145,21 +145,28 @@ def _refuse_unread(code: ErrorCode, reason: str) -> RefusedBatch:
     return RefusedBatch(code, reason, reached_log=False)
 
 
-def check_produced(batch: RecordBatch, policy: ProducePolicy, *, now_ms: int) -> CheckedBatch:
+def check_produced(
+    batch: RecordBatch, policy: ProducePolicy, *, now_ms: int, unpacked_max: int = RECORDS_SIZE_MAX
+) -> CheckedBatch:
     """Check header and records of a batch that comes from a client.
 
     Raises RefusedBatch.  The cost is one CRC over the batch, its decompression, and a walk over its
-    records; whoever must not be held up runs it in a thread.
+    records; whoever must not be held up runs it in a thread, or sets ``unpacked_max``: then
+    RecordsTooLarge is raised, and nothing is decided, as soon as compressed records turn out to take more
+    bytes than that.
     """
     _check_header(batch, policy)
     try:
-        section = batch.payload(policy.records_size_max)
+        limit = policy.records_size_max
+        section = batch.payload(min(limit, unpacked_max))
         if len(section) < batch.record_count * _COPIED_RECORD_SIZE:
             section = bytes(section)
         walked = walk_records(section, batch.record_count)
     except BadCompression as error:
         raise RefusedBatch(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
     except RecordsTooLarge as error:
+        if error.limit < limit:
+            raise
         raise RefusedBatch(ErrorCode.MESSAGE_TOO_LARGE, str(error), reached_log=False) from None
     except CorruptRecords as error:
         raise RefusedBatch(ErrorCode.INVALID_RECORD, str(error)) from None

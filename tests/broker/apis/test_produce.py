@@ -437,6 +437,20 @@ async def test_another_connection_s_batch_waits_behind_it() -> None:
         assert offsets == [0, 4000]
 
 
+async def test_a_small_batch_that_holds_very_much_is_checked_in_a_thread() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        broker.hold_threads()
+        records = build_batch([(START_MS, None, bytes(1_000_000), ())], compression=Compression.ZSTD)
+        assert len(records) < 200
+        waiting = broker.ask(several(("t", [(0, records)])), 9)
+        assert isinstance(waiting, Waiting)
+        await settle()
+        assert not waiting.is_answered
+        broker.release_threads()
+        assert (await waiting.wait()).responses[0].partition_responses[0].base_offset == 0
+
+
 async def test_a_refusal_in_a_thread() -> None:
     async with one_broker() as broker:
         broker.create_topic("t")

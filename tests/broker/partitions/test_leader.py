@@ -9,9 +9,11 @@ from broker.partitions.append import belongs_aside
 from broker.partitions.leader import Leader, PendingAppend
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.limits import RECORDS_SIZE_MAX
 from protocol.records.batch import RecordBatch
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
+from protocol.records.errors import RecordsTooLarge
 from protocol.records.validation import RefusedBatch
 from storage.errors import DiskFailure, OutOfOrderSequence
 from storage.memory_filesystem import MemoryFileSystem
@@ -287,6 +289,49 @@ async def test_leader_epochs(epoch: int, code: ErrorCode | None) -> None:
             with pytest.raises(KafkaError) as refusal:
                 leader.check_epoch(epoch)
             assert refusal.value.code == code
+
+
+BOMB_BYTES = {"producer": 600_000, "uncompressed": 30_000}
+"""More than the loop unpacks, or packs, in one go."""
+
+
+def bomb(size: int, compression: Compression, **options: Any) -> RecordBatch:
+    """One record that is packed very small."""
+    records = [(START_MS, b"key", bytes(size), ())]
+    return RecordBatch(build_batch(records, compression=compression, **options))
+
+
+@pytest.mark.parametrize("compression", [each for each in Compression if each])
+@pytest.mark.parametrize("kept_as", BOMB_BYTES)
+async def test_what_unpacks_to_very_much_is_checked_in_a_thread(
+    kept_as: str, compression: Compression
+) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", settings={"compression.type": kept_as})
+        leader = broker.partitions.leader("t", 0)
+        size = BOMB_BYTES[kept_as]
+        assert not belongs_aside(bomb(size, compression), leader.policy)
+        with pytest.raises(RecordsTooLarge):
+            leader.append(bomb(size, compression), START_MS)
+        assert leader.log.log_end == 0
+        told, following = Told(), Told()
+        leader.append_in_turn(bomb(size, compression), START_MS, told, check_aside=False)
+        assert leader.has_pending
+        leader.append_in_turn(RecordBatch(some_batch()), START_MS, following, check_aside=False)
+        await settle()
+        assert [outcome.base_offset for outcome in (*told.outcomes, *following.outcomes)] == [0, 1]
+        assert leader.append(bomb(20_000, compression), START_MS).base_offset == 2
+
+
+async def test_what_unpacks_to_more_than_may_be_is_refused() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        leader = broker.partitions.leader("t", 0)
+        told = Told()
+        size = RECORDS_SIZE_MAX + 1
+        leader.append_in_turn(bomb(size, Compression.ZSTD), START_MS, told, check_aside=False)
+        await settle()
+        assert [outcome.code for outcome in told.outcomes] == [ErrorCode.MESSAGE_TOO_LARGE]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from protocol.limits import RECORD_ERRORS_MAX
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
 from protocol.records.conversion import convert_produced
+from protocol.records.errors import RecordsTooLarge
 from protocol.records.validation import (
     CheckedBatch,
     MalformedBatch,
@@ -279,6 +280,17 @@ def test_records_beyond_the_limit_make_clients_split_their_batch() -> None:
         check(batch, policy)
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
     assert not caught.value.reached_log
+
+
+def test_whoever_is_in_a_hurry_is_told_that_there_is_more() -> None:
+    batch = read_produced(at(*[THEN] * 2000, compression=Compression.GZIP))
+    size = len(batch.payload())
+    for limit in (1, size - 1):
+        with pytest.raises(RecordsTooLarge):
+            check_produced(batch, PLAIN, now_ms=NOW, unpacked_max=limit)
+    assert len(check_produced(batch, PLAIN, now_ms=NOW, unpacked_max=size).section) == size
+    with pytest.raises(RefusedBatch):
+        check_produced(batch, PLAIN._replace(records_size_max=size - 1), now_ms=NOW, unpacked_max=size)
 
 
 # What comes before a batch is looked at.
