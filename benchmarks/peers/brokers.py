@@ -1,5 +1,6 @@
 """The brokers that are compared, each as its own documentation starts it, and each on 127.0.0.1."""
 
+import re
 import signal
 import subprocess
 from abc import ABC, abstractmethod
@@ -180,11 +181,16 @@ class Kfake(Executable):
 
     @staticmethod
     def version() -> str:
-        module = "github.com/twmb/franz-go/pkg/kfake "
-        for line in (binaries.HERE / "kfake" / "go.mod").read_text().splitlines():
-            if module in line:
-                return line.rpartition(module)[2].split()[0]
+        return kfake_version((binaries.HERE / "kfake" / "go.mod").read_text())
+
+
+def kfake_version(go_mod: str) -> str:
+    """The day of the pinned commit, and its hash: kfake has no releases."""
+    found = re.search(r"/kfake v[0-9.]+-(\d{4})(\d\d)(\d\d)\d{6}-([0-9a-f]+)", go_mod)
+    if found is None:
         return "unknown"
+    year, month, day, commit = found.groups()
+    return f"of {year}-{month}-{day} ({commit[:7]})"
 
 
 class Tansu(Executable):
