@@ -238,6 +238,7 @@ class Survivors:
 
 
 def _walk(section: bytes, record_count: int) -> Iterator[_Slice]:
+    """Every record of a section.  Integers of one byte or two, which most are, are decoded in place."""
     position = 0
     try:
         for _ in range(record_count):
@@ -246,6 +247,9 @@ def _walk(section: bytes, record_count: int) -> Iterator[_Slice]:
             if number < 0x80:
                 position += 1
                 size = (number >> 1) ^ -(number & 1)
+            elif (high := section[position + 1]) < 0x80:
+                position += 2
+                size = (number >> 1 & 0x3F | high << 6) ^ -(number & 1)
             else:
                 size, position = read_varint(section, position)
             end = position + size
@@ -263,6 +267,9 @@ def _walk(section: bytes, record_count: int) -> Iterator[_Slice]:
             if number < 0x80:
                 position += 1
                 offset_delta = (number >> 1) ^ -(number & 1)
+            elif (high := section[position + 1]) < 0x80:
+                position += 2
+                offset_delta = (number >> 1 & 0x3F | high << 6) ^ -(number & 1)
             else:
                 offset_delta, position = read_varint(section, position)
 
@@ -270,6 +277,9 @@ def _walk(section: bytes, record_count: int) -> Iterator[_Slice]:
             if number < 0x80:
                 position += 1
                 size = (number >> 1) ^ -(number & 1)
+            elif (high := section[position + 1]) < 0x80:
+                position += 2
+                size = (number >> 1 & 0x3F | high << 6) ^ -(number & 1)
             else:
                 size, position = read_varint(section, position)
             key = None

@@ -1,6 +1,7 @@
 """Which records survive, batch by batch: the rules, one at a time."""
 
 from collections.abc import Sequence
+from random import Random
 
 import pytest
 
@@ -297,3 +298,25 @@ def test_damaged_records_are_not_compacted(position: int) -> None:
     damaged[position] = 0xFD
     with pytest.raises(CorruptRecords):
         compact(read_batch(damaged))
+
+
+def test_records_of_all_sizes(seed: int) -> None:
+    """Against what the readers of records make of the same batches: each integer in all its lengths."""
+    chance = Random(seed)
+
+    def some(bits_max: int) -> bytes:
+        return bytes(chance.randrange(1 << chance.randrange(bits_max)))
+
+    pairs: list[Pair] = [
+        (b"%d" % chance.randrange(3000) + some(9), None if chance.random() < 0.1 else some(15))
+        for _ in range(9000)
+    ]
+    times = [chance.randrange(1 << chance.randrange(1, 41)) for _ in pairs]
+    whole = batch(0, *pairs, times=times)
+    last = {key: offset for offset, (key, _) in enumerate(pairs)}
+    expected = [
+        (offset, times[offset], key, value)
+        for offset, (key, value) in enumerate(pairs)
+        if last[key] == offset
+    ]
+    assert records(compact(whole, keys_max=10_000)) == expected
