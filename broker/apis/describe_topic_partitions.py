@@ -41,10 +41,10 @@ def handle(request: DescribeTopicPartitionsRequest, call: Call) -> DescribeTopic
 def wanted_names(request: DescribeTopicPartitionsRequest, view: ClientView) -> list[str]:
     """The topics to show, sorted, from the cursor's on; raises ``KafkaError`` for the whole request."""
     names: Iterable[str] = {topic.name for topic in request.topics} or view.image.topics
-    if "" in names:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka cannot even ask whether that is allowed
     cursor = request.cursor
     if cursor is None:
+        if "" in names:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka takes it for that of a cursor, and fails
         return sorted(names)
     if request.topics and cursor.topic_name not in names:
         raise KafkaError(ErrorCode.INVALID_REQUEST)

@@ -37,11 +37,13 @@ def handle(request: MetadataRequest, call: Call) -> MetadataResponse | bytes:
 
 def find_fault(request: MetadataRequest, version: int) -> ErrorCode | None:
     """What is wrong with the request as a whole."""
-    for topic in request.topics or ():
-        if version < 12 and (topic.name is None or topic.topic_id != ZERO_UUID):
-            return ErrorCode.INVALID_REQUEST  # versions 10 and 11 have the fields, but no use for them
-        if topic.name is None and topic.topic_id == ZERO_UUID:
-            return ErrorCode.UNKNOWN_SERVER_ERROR
+    topics = request.topics or ()
+    has_ids = any(topic.topic_id != ZERO_UUID for topic in topics)
+    lacks_names = any(topic.name is None for topic in topics)
+    if version < 12 and (has_ids or lacks_names):
+        return ErrorCode.INVALID_REQUEST  # versions 10 and 11 have the fields, but no use for them
+    if lacks_names and not has_ids:
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # beside an id what has none is not looked at
     return None
 
 

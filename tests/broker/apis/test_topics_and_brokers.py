@@ -20,8 +20,15 @@ from protocol.messages.create_topics import (
 )
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicRequest,
+)
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from protocol.schema import Message
+from protocol.uuids import ZERO_UUID
 from tests.broker.controller.node import CLUSTER_ID, ControllerNode
 from tests.broker.metadata.records import broker, partition, topic, uuid
 
@@ -125,6 +132,49 @@ class TestMetadata:
             assert answer.topics[0].partitions[0].error_code == code
             assert answer.brokers == []
             assert answer.controller_id == -1
+
+    @pytest.mark.parametrize("name", [None, "x"])
+    @pytest.mark.parametrize("version", [12, 13])
+    async def test_beside_an_id_what_has_none_is_not_looked_at(self, version: int, name: str | None) -> None:
+        async with started() as node:
+            nothing = MetadataRequestTopic(topic_id=ZERO_UUID, name=None)
+            by_id = MetadataRequestTopic(topic_id=uuid(9), name=name)
+            for topics in ([nothing, by_id], [by_id, nothing]):
+                answer = await node.ask(MetadataRequest(topics=topics), MetadataResponse, version)
+                found = [(one.topic_id, one.name, one.error_code) for one in answer.topics]
+                assert found == [(uuid(9), None, ErrorCode.UNKNOWN_TOPIC_ID)]
+            answer = await node.ask(MetadataRequest(topics=[nothing]), MetadataResponse, version)
+            assert [one.error_code for one in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+class TestDescribeTopicPartitions:
+    async def describe(self, *names: str, cursor: tuple[str, int] | None) -> list[tuple[str | None, int]]:
+        async with started() as node:
+            request = DescribeTopicPartitionsRequest(
+                topics=[TopicRequest(name=name) for name in names],
+                cursor=None if cursor is None else Cursor(topic_name=cursor[0], partition_index=cursor[1]),
+            )
+            answer = await node.ask(request, DescribeTopicPartitionsResponse, 0)
+            return [(found.name, found.error_code) for found in answer.topics]
+
+    @pytest.mark.parametrize(
+        ("cursor", "code"),
+        [
+            (None, ErrorCode.UNKNOWN_SERVER_ERROR),
+            (("nope", 0), ErrorCode.INVALID_REQUEST),
+            (("zb", -1), ErrorCode.INVALID_REQUEST),
+            (("", -1), ErrorCode.INVALID_REQUEST),
+        ],
+    )
+    async def test_a_topic_without_a_name(self, cursor: tuple[str, int] | None, code: ErrorCode) -> None:
+        shown = await self.describe("", "zb", cursor=cursor)
+        assert sorted(shown) == [("", code), ("zb", code)]
+
+    async def test_with_a_cursor_that_is_one_of_many_wrong_names(self) -> None:
+        unknown = ("zb", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        assert await self.describe("", "zb", cursor=("zb", 0)) == [unknown]
+        shown = await self.describe("", "zb", cursor=("", 0))
+        assert shown == [("", ErrorCode.INVALID_TOPIC_EXCEPTION), unknown]
 
 
 class TestCreatingAndDeleting:
