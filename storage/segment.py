@@ -78,7 +78,8 @@ class Segment:
     ) -> None:
         """A segment whose file has ``size_bytes`` bytes; nothing is read or created yet.
 
-        ``report`` is told of indexes that had to be rebuilt.  ``suffix`` marks the files of one that is not part of the log.
+        ``report`` is told of indexes that had to be rebuilt.  ``suffix`` marks the files of one that is
+        not part of the log.
         """
         prefix = os.path.join(directory, paths.offset_name(base_offset))
         index_bytes = config.segment_index_bytes

@@ -135,7 +135,7 @@ class PartitionManager:
         image = self._services.image
         configs: dict[str, LogConfig] = {}
         found = []
-        for replica, directory in self._homes.items():
+        for replica, directory in list(self._homes.items()):  # threads may add to it
             topic, index = replica
             partition = image.partition(topic, index)
             if (
