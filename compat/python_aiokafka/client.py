@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError
 from compat.python_aiokafka.admin import AioKafkaAdmin
 from compat.python_aiokafka.loop import run
 from compat.scenarios.python.client import (
+    FETCH_WAIT_MS,
     HEARTBEAT_MS,
     SESSION_MS,
     Admin,
@@ -289,6 +290,7 @@ class AioKafka(Client):
             "group_instance_id": instance_id,
             "auto_offset_reset": reset,
             "enable_auto_commit": auto_commit,
+            "fetch_max_wait_ms": FETCH_WAIT_MS,
             "isolation_level": "read_committed" if committed_only else "read_uncommitted",
             "partition_assignment_strategy": [RangePartitionAssignor],
             "session_timeout_ms": SESSION_MS,

@@ -17,6 +17,7 @@ from compat.python_confluent_kafka.common import (
     to_natives,
 )
 from compat.scenarios.python.client import (
+    FETCH_WAIT_MS,
     HEARTBEAT_MS,
     LONG_TIMEOUT_SECONDS,
     SESSION_MS,
@@ -119,7 +120,9 @@ class ConfluentConsumer(Consumer):
         self._start()
         taken: list[TakenRecord] = []
         with refusals():
-            messages = self._consumer.consume(records_max, wait_seconds)
+            # Asked for several, it would wait the whole time for the last one.
+            first = self._consumer.poll(wait_seconds)
+            messages = [] if first is None else [first, *self._consumer.consume(records_max - 1, 0)]
         for message in messages:
             place = place_of(message)
             partition = Partition(known(message.topic()), place.partition)
@@ -270,6 +273,7 @@ class ConfluentKafka(Client):
             "auto.offset.reset": RESETS[reset],
             "enable.auto.commit": auto_commit,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": FETCH_WAIT_MS,
             "isolation.level": "read_committed" if committed_only else "read_uncommitted",
             "partition.assignment.strategy": "cooperative-sticky" if cooperative else "range",
             "session.timeout.ms": SESSION_MS,

@@ -9,6 +9,7 @@ from kafka.errors import BrokerResponseError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from compat.scenarios.python.client import (
+    FETCH_WAIT_MS,
     HEARTBEAT_MS,
     LONG_TIMEOUT_SECONDS,
     SESSION_MS,
@@ -82,6 +83,7 @@ def consumer_options(
         "group_id": group,
         "auto_offset_reset": reset,
         "enable_auto_commit": auto_commit,
+        "fetch_max_wait_ms": FETCH_WAIT_MS,
         "session_timeout_ms": SESSION_MS,
         "heartbeat_interval_ms": HEARTBEAT_MS,
     }

@@ -26,6 +26,9 @@ SESSION_MS = 6000
 HEARTBEAT_MS = 200
 """How soon a member hears of a rebalance."""
 
+FETCH_WAIT_MS = 100
+"""How long a fetch waits at the end of a partition: a library may have others to fetch from meanwhile."""
+
 
 class Code(IntEnum):
     """Kafka's numbers of the errors that scenarios provoke."""
