@@ -245,13 +245,15 @@ class _Cleaner:
             self._give_up(log, damage)
             return True
         except CleaningFailed as failure:
+            if directory.log(log.topic, log.partition) is not log:
+                return True
             if failure.is_damage:
                 self._give_up(log, failure)
                 return True
             services.log.error(f"{log.topic}-{log.partition} was not compacted: {failure}")
             return False
-        if not is_whole:
-            return True  # deleted or truncated meanwhile
+        if not is_whole or directory.log(log.topic, log.partition) is not log:
+            return True  # truncated or deleted meanwhile
         write = directory.begin_cleaner_checkpoint(log.topic, log.partition, cleaned.end_offset)
         try:
             await services.run_blocking(write)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 import pytest
 from trio.testing import MockClock
 
+from broker.partitions.cleaning import LocalWorker, SwapIn
 from protocol.records.batch import read_batches
 from protocol.records.builder import build_batch
 from protocol.stored.metadata_records import ConfigRecord
 from storage.checkpoints import read_offsets
+from storage.cleaner import Cleaned, CleaningJob
 from storage.errors import DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 from tests.broker.partitions.one_broker import PATH, START_MS, OneBroker, one_broker
@@ -177,6 +179,27 @@ async def test_what_is_truncated_is_dirty_again(autojump_clock: MockClock) -> No
         broker.directory.begin_checkpoint()()
         assert checkpoint(broker) == {("t", 0): 5}
         assert broker.directory.cleaner_offset("t", 0) == 5
+
+
+async def test_a_topic_may_be_deleted_while_it_is_cleaned(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And made anew: the cleaner's checkpoint is not that of the new one."""
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t", settings=COMPACTED)
+        write_keys(broker, "t", 7)
+
+        async def clean(worker: LocalWorker, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
+            broker.delete_topic(topic_id)
+            broker.create_topic("t", settings=COMPACTED)
+            broker.partitions.leader("t", 0)
+            await swap_in(job.bases[:1])
+            return Cleaned(6, 1, 1)
+
+        monkeypatch.setattr(LocalWorker, "clean", clean)
+        await pass_time(broker, 16_000)
+        assert broker.directory.cleaner_offset("t", 0) is None
+        assert "compacted" not in broker.lines.getvalue()
 
 
 async def test_a_full_disk_is_tried_again(autojump_clock: MockClock) -> None:
