@@ -21,6 +21,9 @@ TRUSTED_FRAME_BYTES_MAX = 1024 * 1024 + 64 * 1024
 """How much a connection is given at once for a large request, if it has finished one of that size before.
 Kafka's clients cut requests at 1 MiB; anything longer grows as it arrives."""
 
+MAPPED_FRAME_BYTES_MIN = 256 * 1024
+"""Buffers of large requests from this size on are no part of the heap."""
+
 RECEIVE_BYTES_MAX = 1024 * 1024
 """The most one receive takes: then the others have their turn."""
 

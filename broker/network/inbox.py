@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from broker import limits
 from broker.errors import CloseConnection
+from broker.network.memory import LentBuffer
 
 _LENGTH = struct.Struct(">i")
 
@@ -40,7 +41,7 @@ class Inbox:
         self._was_full = False
         self._large: _LargeFrame | None = None
         self._trusted = limits.LARGE_FRAME_BYTES_START
-        self.lent: bytearray | None = None
+        self.lent: LentBuffer | None = None
         """The buffer handed to ``grow`` that is free again: the owner takes it back and sets this to None."""
 
     @property
@@ -74,7 +75,7 @@ class Inbox:
         wanted = max(factor * present, self._trusted)
         return min(_rounded(wanted), _rounded(large.size))
 
-    def grow(self, buffer: bytearray) -> bytearray | None:
+    def grow(self, buffer: LentBuffer) -> LentBuffer | None:
         """Go on in ``buffer`` with the unfinished large request.  Gives the one that it leaves."""
         large = self._large
         assert large is not None
@@ -90,7 +91,7 @@ class Inbox:
         large.view = memoryview(buffer)[: large.size]
         return left or None
 
-    def abandon(self) -> bytearray | None:
+    def abandon(self) -> LentBuffer | None:
         """Forget what has arrived.  Gives the borrowed buffer, if there is one."""
         self._start = self._end = 0
         large, self._large = self._large, None
@@ -191,7 +192,7 @@ class _LargeFrame:
     def __init__(self, size: int) -> None:
         self.size = size
         self.filled = 0
-        self.buffer = bytearray()
+        self.buffer: LentBuffer = bytearray()
         self.view = memoryview(self.buffer)
 
 

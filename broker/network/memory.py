@@ -1,10 +1,17 @@
 """The memory of large requests, for all connections together."""
 
 from collections.abc import Hashable
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import trio
 
 from broker import limits
+
+if TYPE_CHECKING:
+    from mmap import mmap
+
+LentBuffer: TypeAlias = Union[bytearray, "mmap"]
+"""What holds a large request."""
 
 
 class FrameMemory:
@@ -23,10 +30,10 @@ class FrameMemory:
         """Bytes lent out."""
         self._exempt: Hashable | None = None
         self._line: dict[Hashable, tuple[int, trio.Event]] = {}
-        self._spare: list[bytearray] = []
+        self._spare: list[LentBuffer] = []
         self._shortage = trio.Event()
 
-    async def borrow(self, owner: Hashable, size: int) -> bytearray:
+    async def borrow(self, owner: Hashable, size: int) -> LentBuffer:
         """A buffer of ``size`` bytes or a little more, with anything in it."""
         if not self._admit(owner, size, queued=False):
             admitted = trio.Event()
@@ -43,7 +50,7 @@ class FrameMemory:
         return buffer
 
     def give_back(
-        self, owner: Hashable, buffer: bytearray, *, finished: bool = True, reusable: bool = True
+        self, owner: Hashable, buffer: LentBuffer, *, finished: bool = True, reusable: bool = True
     ) -> None:
         """The end of a loan.
 
@@ -94,9 +101,23 @@ class FrameMemory:
         if self._shortage.is_set():
             self._shortage = trio.Event()
 
-    def _take_spare(self, size: int) -> bytearray:
+    def _take_spare(self, size: int) -> LentBuffer:
         for index, buffer in enumerate(self._spare):
             if size <= len(buffer) <= 2 * size:
                 del self._spare[index]
                 return buffer
+        return _new_buffer(size)
+
+
+def _new_buffer(size: int) -> LentBuffer:
+    """A buffer whose memory goes back to the system when nobody refers to it any more.
+
+    Were it a piece of the heap, the heap would stay as large as it ever was.
+    """
+    if size < limits.MAPPED_FRAME_BYTES_MIN:
         return bytearray(size)
+    import mmap
+
+    # Present at once, where the system can: cheaper than page by page, and the bytes are coming.
+    present = getattr(mmap, "MAP_POPULATE", 0)
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | present)

@@ -1,4 +1,5 @@
 import random
+from mmap import mmap
 
 import pytest
 import trio
@@ -24,6 +25,19 @@ async def test_buffers_are_counted_while_they_are_lent() -> None:
     assert (len(first), len(second), memory.held) == (100 * KB, 200 * KB, 300 * KB)
     memory.give_back("a", first)
     assert memory.held == 200 * KB
+
+
+@pytest.mark.parametrize("size", [limits.MAPPED_FRAME_BYTES_MIN, 64 * limits.MAPPED_FRAME_BYTES_MIN])
+async def test_large_buffers_are_no_part_of_the_heap(size: int) -> None:
+    memory = FrameMemory(1 << 40)
+    assert isinstance(await memory.borrow("a", limits.MAPPED_FRAME_BYTES_MIN - 1), bytearray)
+    buffer = await memory.borrow("a", size)
+    assert isinstance(buffer, mmap)
+    assert len(buffer) == size
+    view = memoryview(buffer)
+    view[-3:] = b"end"
+    del buffer
+    assert view[-4:] == b"\0end", "they live as long as somebody looks at them"
 
 
 async def test_finished_buffers_are_used_again_if_they_fit() -> None:
