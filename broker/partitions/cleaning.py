@@ -67,10 +67,11 @@ class Worker:
                 else:
                     raise CleaningFailed(answer["failed"], is_damage=answer["is_damage"])
         except trio.BrokenResourceError:
+            await self.close()
             raise CleaningFailed("the worker process is gone", is_damage=False) from None
 
     async def _running_process(self) -> trio.Process:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None:
             self._received = b""
             self._process = await trio.lowlevel.open_process(
                 [sys.executable, "-P", "-m", "storage.worker"],
