@@ -14,7 +14,7 @@ from broker.flushing import run_flush
 from broker.partitions.housekeeping import delete_expired
 from protocol.errors import DecodeError
 from storage.cleaner import BYTES_PER_KEY, Cleanable, Cleaned, CleaningJob
-from storage.errors import CorruptFile, StorageError
+from storage.errors import CorruptFile, DiskFailure, StorageError
 from storage.filesystem import RealFileSystem
 
 if TYPE_CHECKING:
@@ -195,12 +195,12 @@ class _Cleaner:
                 directory, log, cleanable = found
                 self._busy.add(log)
                 try:
-                    is_clean = await self._clean(worker, directory, log, cleanable)
+                    is_done = await self._clean(worker, directory, log, cleanable)
                     if log not in self._uncleanable:
                         await delete_expired(self._services, log)
                 finally:
                     self._busy.discard(log)
-                if not is_clean:
+                if not is_done:
                     return  # tried again after a pause
                 found = self._find_dirtiest()
 
@@ -212,8 +212,11 @@ class _Cleaner:
                 continue
             try:
                 cleanable = log.assess(directory.cleaner_offset(log.topic, log.partition), now_ms=now_ms)
-            except StorageError as failure:
-                self._give_up(log, failure)
+            except DiskFailure as failure:
+                self._services.log.warn_seldom(f"{log.topic}-{log.partition} is not compacted now: {failure}")
+                continue
+            except StorageError as damage:
+                self._give_up(log, damage)
                 continue
             if cleanable.is_due(log.config) and (dirtiest is None or cleanable.ratio > dirtiest[2].ratio):
                 dirtiest = directory, log, cleanable
@@ -226,11 +229,14 @@ class _Cleaner:
         log: "PartitionLog",
         cleanable: Cleanable,
     ) -> bool:
-        """Whether the log was cleaned."""
+        """Whether there is nothing to wait for: the log was cleaned, cannot be, or has changed meanwhile."""
         services = self._services
         cuts = log.cuts
         start = trio.current_time()
         is_whole = True
+
+        def is_gone() -> bool:
+            return directory.log(log.topic, log.partition) is not log
 
         async def swap_in(bases: list[int]) -> None:
             nonlocal is_whole
@@ -239,22 +245,22 @@ class _Cleaner:
 
         try:
             await self._flush(log)
-            if log.cuts != cuts:
+            if log.cuts != cuts or is_gone():
                 return True
             cleaned = await worker.clean(self._job(log, cleanable), swap_in)
         except CorruptFile as damage:
             self._give_up(log, damage)
             return True
         except CleaningFailed as failure:
-            if directory.log(log.topic, log.partition) is not log:
+            if is_gone():
                 return True
             if failure.is_damage:
                 self._give_up(log, failure)
                 return True
             services.log.error(f"{log.topic}-{log.partition} was not compacted: {failure}")
             return False
-        if not is_whole or directory.log(log.topic, log.partition) is not log:
-            return True  # truncated or deleted meanwhile
+        if not is_whole or is_gone():
+            return True
         write = directory.begin_cleaner_checkpoint(log.topic, log.partition, cleaned.end_offset)
         try:
             await services.run_blocking(write)

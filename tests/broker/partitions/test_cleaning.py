@@ -14,6 +14,7 @@ from storage.checkpoints import read_offsets
 from storage.cleaner import Cleaned, CleaningJob
 from storage.errors import DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
+from storage.partition_log import PartitionLog
 from tests.broker.partitions.one_broker import PATH, START_MS, OneBroker, one_broker
 from tests.broker.partitions.test_housekeeping import pass_time
 
@@ -200,6 +201,38 @@ async def test_a_topic_may_be_deleted_while_it_is_cleaned(
         await pass_time(broker, 16_000)
         assert broker.directory.cleaner_offset("t", 0) is None
         assert "compacted" not in broker.lines.getvalue()
+
+
+async def test_a_topic_may_be_deleted_while_it_is_flushed(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t", settings=COMPACTED)
+        write_keys(broker, "t", 7)
+
+        async def flush(cleaner: object, log: PartitionLog) -> None:
+            broker.delete_topic(topic_id)
+
+        monkeypatch.setattr("broker.partitions.cleaning._Cleaner._flush", flush)
+        await pass_time(broker, 31_000)
+        assert "compacted" not in broker.lines.getvalue()
+
+
+async def test_a_disk_that_cannot_be_read_now_is_tried_again(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", settings=COMPACTED | {"max.compaction.lag.ms": "60000"})
+        write_keys(broker, "t", 7)
+        await pass_time(broker, 14_000)
+        log = broker.partitions.leader("t", 0).log
+        for segment in log._segments:
+            segment._first_timestamp = None
+            segment.close()
+        broker.file_system.refuse("open", errno.EMFILE, path_suffix=f"{0:020d}.log")
+        await pass_time(broker, 1500)
+        assert "t-0 is not compacted now" in broker.lines.getvalue()
+        assert len(offsets(broker, "t")) == 7
+        await pass_time(broker, 16_000)
+        assert len(offsets(broker, "t")) == 3
 
 
 async def test_a_full_disk_is_tried_again(autojump_clock: MockClock) -> None:
