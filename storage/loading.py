@@ -3,7 +3,7 @@
 import os
 
 from storage import paths
-from storage.checkpoints import read_epochs
+from storage.checkpoints import format_epochs, read_epochs
 from storage.config import LogConfig
 from storage.errors import CorruptFile, UnsupportedFormat
 from storage.leader_epochs import LeaderEpochs
@@ -80,6 +80,7 @@ def load_log(
         log_end = log_start
     if not segments:
         segments.append(create_segment(services, directory, log_start, config, now_ms))
+        segments[-1].seal()  # with the files that a closed log has
     segments[-1].load()
     log_start = max(log_start, segments[0].base_offset)
     recovery_point = log_end if was_clean else min(recovery_point, log_end)
@@ -87,7 +88,9 @@ def load_log(
     epochs.truncate_from_start(log_start)
     snapshots.remove_strays([segment.base_offset for segment in segments])
     if not was_clean:
-        epochs.changed = True
+        if epochs.changed:
+            services.file_system.replace_file(epochs_path, format_epochs(epochs.entries), sync=False)
+        epochs.changed = True  # until the next flush has fsynced it
         snapshots.distrust()
     if producers is None:
         producers = ProducerState(log_end, expiration_ms=services.producer_expiration_ms)

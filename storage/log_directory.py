@@ -37,6 +37,9 @@ from storage.segments import list_segments
 
 METADATA_TOPIC_ID = ONE_UUID
 
+_FSYNCED_ONE_BY_ONE_MAX = 100
+"""If more logs than these have changed, a stop asks for everything on the device at once."""
+
 _CLOSED_AT_ONCE = 64
 """Logs that are flushed together at the end, unless descriptors are few: each holds several meanwhile."""
 
@@ -442,19 +445,38 @@ class LogDirectory:
             logs = self.logs
             if self._metadata_log is not None:
                 logs.append(self._metadata_log)
-            at_once = max(min(_CLOSED_AT_ONCE, self.services.descriptors.open_max // _FILES_PER_LOG), 1)
-            for first in range(0, len(logs), at_once):
-                some = logs[first : first + at_once]
-                jobs = [log.begin_close() for log in some]
-                run_jobs([job for job in jobs if job is not None])
-                for log, job in zip(some, jobs, strict=True):
-                    log.finish_close(job)
+            self._close_logs(logs, run_jobs)
             self.begin_checkpoint()()
             self.begin_high_watermark_checkpoint()()
             if not self._unrecovered:
                 write_clean_shutdown(self.services.file_system, self.path, broker_epoch)
         finally:
             self._lock.release()
+
+    def _close_logs(self, logs: list[PartitionLog], run_jobs: Callable[[list[FlushJob]], None]) -> None:
+        if len(logs) > _FSYNCED_ONE_BY_ONE_MAX:
+            logs = self._close_many(logs)
+        at_once = max(min(_CLOSED_AT_ONCE, self.services.descriptors.open_max // _FILES_PER_LOG), 1)
+        for first in range(0, len(logs), at_once):
+            some = logs[first : first + at_once]
+            jobs = [log.begin_close() for log in some]
+            run_jobs([job for job in jobs if job is not None])
+            for log, job in zip(some, jobs, strict=True):
+                log.finish_close(job)
+
+    def _close_many(self, logs: list[PartitionLog]) -> list[PartitionLog]:
+        """Close logs with one wait for the device; return those that are still to be fsynced one by one."""
+        changed = [log for log in logs if log.begin_close_of_many()]
+        if len(changed) <= _FSYNCED_ONE_BY_ONE_MAX:
+            return changed
+        try:
+            if not self.services.file_system.sync_all([self.path, *[log.directory for log in changed]]):
+                return changed
+        except OSError as error:
+            raise DiskFailure(self.path, "flush", error) from error
+        for log in changed:
+            log.finish_close_of_many()
+        return []
 
     def abandon(self) -> None:
         """Let go of the lock, and leave the replicas as a crash would.

@@ -7,7 +7,7 @@ rest chance had written already.
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from storage.filesystem import Buffer, File, FileSystem, Lock
@@ -183,6 +183,7 @@ class MemoryFileSystem(FileSystem):
         """Bytes that all files together may hold; above, a write is cut and ENOSPC."""
         self.stop_after: int | None = None
         """So many changes from now the power is cut (``PowerCut``), the last one being torn."""
+        self.can_sync_all = True
         self.open_files = 0
         self.reads = 0
         self.syncs = 0
@@ -349,6 +350,16 @@ class MemoryFileSystem(FileSystem):
         self._check("sync", path, mutates=True)
         self.syncs += 1
         self._directory(path).sync()
+
+    def sync_all(self, directories: Iterable[str]) -> bool:
+        for directory in directories:
+            self._directory(directory)
+        self._check("sync", "everything", mutates=True)
+        if not self.can_sync_all:
+            return False
+        self.syncs += 1
+        self.sync_everything()
+        return True
 
     def lock(self, path: str) -> MemoryLock | None:
         self.open(path, create=True)

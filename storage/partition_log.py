@@ -121,6 +121,10 @@ class PartitionLog:
         """Deleted: there is nothing left that could be flushed."""
         self._has_changes = is_new or is_recovered
         """Something is to be flushed or noted before the files can be left alone."""
+        self._complete_end = log_end if is_recovered else -1
+        """As long as the log ends there, its files need nothing but an fsync: recovery completed them."""
+        self._stored_epochs = leader_epochs.entries if is_recovered else None
+        """What the checkpoint of leader epochs says, if nothing else was stored since."""
         self._cuts = 0
         """How often the log was truncated: a flush that began before must not move recovery_point."""
         self.lowest_cut: int | None = None
@@ -676,18 +680,52 @@ class PartitionLog:
 
     def begin_close(self) -> "FlushJob | None":
         """The first step of ``close``: write what is only in memory; the answer is to be run."""
+        return FlushJob(self) if self._complete() else None
+
+    def _complete(self) -> bool:
+        """Write what is only in memory; return whether anything is to be fsynced."""
         if not self._has_changes or self._is_gone:
-            return None
+            return False
+        if self._active not in self._unsynced:
+            self._unsynced.append(self._active)
+        if self.log_end == self._complete_end and not self._names_changed and not self._cuts:
+            return True
         try:
             self._active.seal()
-            self._unsynced.append(self._active)
             self._names_changed += 1
             self.producers.end_offset = self.log_end
             if self.log_end > 0 and self._snapshots.newest != self.log_end:
                 self._snapshots.write(self.log_end, self.producers.entries.values())
-            return FlushJob(self)
         except OSError as error:
             raise DiskFailure(self.directory, "write in", error) from error
+        return True
+
+    def begin_close_of_many(self) -> bool:
+        """``begin_close`` for who fsyncs everything at once and then calls ``finish_close_of_many``.
+
+        Returns whether there is anything to fsync; lets go of descriptors.
+        """
+        is_changed = self._complete()
+        if is_changed and self.leader_epochs.entries != self._stored_epochs:
+            path = os.path.join(self.directory, paths.LEADER_EPOCHS)
+            content = format_epochs(self.leader_epochs.entries)
+            try:
+                self._services.file_system.replace_file(path, content, sync=False)
+            except OSError as error:
+                raise DiskFailure(path, "write", error) from error
+        for segment in self._segments:
+            segment.close()
+        return is_changed
+
+    def finish_close_of_many(self) -> None:
+        """Everything is on the device."""
+        self.recovery_point = self.log_end
+        self.leader_epochs.changed = False
+        self._unsynced.clear()
+        self._snapshots.unsynced.clear()
+        self._names_synced = self._names_changed
+        self._is_new = False
+        self._has_changes = False
 
     def finish_close(self, job: "FlushJob | None") -> None:
         """The last step of ``close``, after ``job.run()``."""
@@ -798,6 +836,7 @@ class FlushJob:
                 if log.leader_epochs.changed:
                     # In this order: what is assigned from here on is stored by the next flush.
                     log.leader_epochs.changed = False
+                    log._stored_epochs = None
                     path = os.path.join(log.directory, paths.LEADER_EPOCHS)
                     try:
                         file_system.write_durably(path, format_epochs(log.leader_epochs.entries))

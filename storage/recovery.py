@@ -110,8 +110,10 @@ def recover_log(
     for segment in segments:
         segment.close()
     if epochs.entries != stored_epochs:
-        # Synced, because it takes the place of a file that may be on the device.
-        services.file_system.replace_file(epochs_path, format_epochs(epochs.entries), sync=True)
+        # Synced if it takes the place of a file that may be on the device.
+        services.file_system.replace_file(
+            epochs_path, format_epochs(epochs.entries), sync=bool(stored_epochs)
+        )
     producers.end_offset = end_offset
     return producers
 

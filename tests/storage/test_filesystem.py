@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.filesystem import FileSystem, RealFileSystem
+from storage.filesystem import FileSystem, RealFileSystem, _tells_of_failed_writes
 from storage.memory_filesystem import MemoryFileSystem
 
 
@@ -87,6 +87,36 @@ def test_replaced_files_are_whole(file_system: FileSystem, root: str) -> None:
     file_system.replace_file(f"{root}/a", b"short", sync=False)
     assert file_system.read_file(f"{root}/a") == b"short"
     assert file_system.list_names(root) == ["a"]
+
+
+def test_everything_can_be_flushed_at_once(file_system: FileSystem, root: str) -> None:
+    file_system.open(f"{root}/a", create=True).pwrite(b"a", 0)
+    file_system.make_directory(f"{root}/b")
+    if not file_system.sync_all([root, f"{root}/b"]):
+        pytest.skip("this system cannot do that")
+    if isinstance(file_system, MemoryFileSystem):
+        file_system.lose_power()
+        assert file_system.read_file(f"{root}/a") == b"a"
+    with pytest.raises(FileNotFoundError):
+        file_system.sync_all([f"{root}/c"])
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [("5.7.19", False), ("5.8.0-generic", True), ("4.19", False), ("6.1", True), ("x", False)],
+)
+def test_only_a_system_that_tells_of_failures_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, release: str, expected: bool
+) -> None:
+    class Name:
+        def __init__(self) -> None:
+            self.release = release
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(os, "uname", Name)
+    assert _tells_of_failed_writes() is expected
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not RealFileSystem().sync_all([str(tmp_path)])
 
 
 def test_files_in_memory_have_no_descriptor() -> None:

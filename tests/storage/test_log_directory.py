@@ -17,7 +17,7 @@ from storage.errors import (
 )
 from storage.filesystem import FileSystem, RealFileSystem
 from storage.log_directory import LogDirectory
-from storage.memory_filesystem import MemoryFileSystem
+from storage.memory_filesystem import MemoryFileSystem, PowerCut
 from storage.node_files import MetaProperties
 from storage.partition_log import FlushJob, PartitionLog
 from tests.storage.builders import TOPIC_ID, batch, read_all, values
@@ -421,6 +421,103 @@ def test_closing_many_logs_needs_few_descriptors(node: Node) -> None:
     directory.close(run_jobs=run_and_count)
     assert most <= 32
     assert node.open().was_clean
+
+
+MANY = 150
+
+
+@pytest.fixture
+def many() -> Node:
+    """The process has been killed, and none of its logs was ever flushed; every third one is empty."""
+    node = Node()
+    directory = node.open()
+    for partition in range(MANY):
+        make(directory, partition=partition, count=partition % 3)
+    node.memory.kill()
+    return node
+
+
+def reopen_many(directory: LogDirectory) -> None:
+    for partition in range(MANY):
+        log = reopened(directory, partition=partition)
+        assert log.log_end == partition % 3
+        assert log.leader_epochs.latest == (0 if log.log_end else -1)
+
+
+def test_many_logs_are_closed_with_one_wait_for_the_device(many: Node) -> None:
+    directory = many.open()
+    reopen_many(directory)
+    fill(reopened(directory, partition=0), 5)
+    make(directory, "other", count=2)
+    reopened(directory, partition=1).assign_leader_epoch(7)
+    many.memory.syncs = 0
+    directory.close()
+    assert many.memory.syncs < 20
+    many.memory.lose_power()
+    directory = many.open()
+    assert directory.was_clean
+    assert reopened(directory, partition=0).log_end == 5
+    assert reopened(directory, "other").log_end == 2
+    for partition in range(2, MANY):
+        log = reopened(directory, partition=partition)
+        assert (log.log_end, log.recovery_point) == (partition % 3, partition % 3)
+    assert many.reports == []
+    many.memory.syncs = 0
+    directory.close()
+    assert many.memory.syncs < 20, "nothing has changed"
+
+
+def test_many_logs_are_closed_one_by_one_where_the_device_cannot_be_asked_for_all(many: Node) -> None:
+    many.memory.can_sync_all = False
+    directory = many.open()
+    reopen_many(directory)
+    directory.close()
+    many.memory.lose_power()
+    directory = many.open()
+    assert directory.was_clean
+    reopen_many(directory)
+    assert many.reports == []
+
+
+def test_a_device_that_fails_when_many_logs_are_closed_leaves_no_mark(many: Node) -> None:
+    directory = many.open()
+    reopen_many(directory)
+    many.memory.refuse("sync", errno.EIO, path_suffix="everything")
+    with pytest.raises(DiskFailure):
+        directory.close()
+    many.memory.kill()
+    directory = many.open()
+    assert not directory.was_clean
+    reopen_many(directory)
+
+
+def test_a_power_cut_while_many_logs_are_closed_leaves_no_mark_without_the_data(
+    many: Node, chance: Random
+) -> None:
+    directory = many.open()
+    reopen_many(directory)
+    many.memory.stop_after = chance.randrange(1, 200)
+    try:
+        directory.close()
+    except PowerCut:
+        many.memory.lose_power()
+    else:
+        many.memory.lose_power()
+    directory = many.open()
+    if directory.was_clean:
+        reopen_many(directory)
+
+
+def test_epochs_that_were_stored_and_cut_again_are_not_left_behind(many: Node) -> None:
+    directory = many.open()
+    reopen_many(directory)
+    log = reopened(directory, partition=2)
+    log.append_as_leader(batch(b"x"), 5, now_ms=0)
+    log.flush()
+    log.truncate_to(2, now_ms=0)
+    directory.close()
+    assert reopened(many.open(), partition=2).leader_epochs.entries == ((0, 0),)
+    assert many.read("events-2/leader-epoch-checkpoint") == b"0\n1\n0 0\n"
 
 
 # The metadata log
