@@ -52,6 +52,8 @@ class Model:
         self.flushed = 0
         self.checkpointed = 0
         self.cleaned: int | None = None
+        self.compacted = 0
+        """The high watermark at the last cleaning, finished or not: a log is never truncated below."""
         self.log_start = 0
         self.pending: list[FlushJob] = []
 
@@ -124,6 +126,7 @@ class Model:
         cleanable = self.log.assess(self.cleaned, now_ms=self.now_ms)
         if not cleanable.cleanable_bytes:
             return
+        self.compacted = max(self.compacted, self.log.high_watermark)
         self.log.flush()
         self.flushed = max(self.flushed, self.log.recovery_point)
         job = self.log.begin_cleaning(
@@ -148,9 +151,7 @@ class Model:
             self.log_start = self.log.delete_records_before(target)
 
     def truncate(self) -> None:
-        # Only what is above the high watermark is ever truncated, and only what is below it is compacted.
-        clean = self.cleaned or 0
-        bases = [each.base_offset for each in read_all(self.log) if each.base_offset >= clean]
+        bases = [each.base_offset for each in read_all(self.log) if each.base_offset >= self.compacted]
         if bases and self.chance.random() < 0.3:
             target = self.chance.choice(bases)
             self.log.truncate_to(target, now_ms=self.now_ms)
