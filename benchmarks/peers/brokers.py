@@ -1,7 +1,6 @@
 """The brokers that are compared, each as its own documentation starts it, and each on 127.0.0.1."""
 
 import re
-import signal
 import subprocess
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -12,8 +11,6 @@ from compat.broker_process import BrokerProcess
 from compat.free_ports import free_ports
 from compat.oracle.jars import KAFKA_VERSION
 from compat.oracle.kafka import KafkaNode
-
-STOP_TIMEOUT_SECONDS = 30
 
 
 class Broker(ABC):
@@ -47,7 +44,8 @@ class Broker(ABC):
     def is_running(self) -> bool: ...
 
     @abstractmethod
-    def stop(self) -> None: ...
+    def end(self) -> None:
+        """End the process at once, whatever it is doing: its folder is thrown away."""
 
     @staticmethod
     @abstractmethod
@@ -74,9 +72,9 @@ class Ottla(Broker):
     def is_running(self) -> bool:
         return self._process.is_running
 
-    def stop(self) -> None:
+    def end(self) -> None:
         if self.is_running:
-            self._process.stop()
+            self._process.kill()
 
     @staticmethod
     def version() -> str:
@@ -124,8 +122,8 @@ class ApacheKafka(Broker):
     def is_running(self) -> bool:
         return self._node.is_running
 
-    def stop(self) -> None:
-        self._node.stop()
+    def end(self) -> None:
+        self._node.kill()
 
     @staticmethod
     def version() -> str:
@@ -161,16 +159,10 @@ class Executable(Broker):
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def stop(self) -> None:
-        process = self._process
-        if process is None or process.poll() is not None:
-            return
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    def end(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
 
 
 class Kfake(Executable):

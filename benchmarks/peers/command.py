@@ -38,6 +38,8 @@ QUICK_SHARE = 0.2
 QUICK_PATIENCE = 0.6
 ROUNDS = 3
 QUICK_ROUNDS = 1
+SECONDS = 1380
+QUICK_SECONDS = 280
 
 
 class Comparison:
@@ -106,7 +108,7 @@ class Comparison:
                     todo = self._run_until_failure(broker, todo)
                     peak = max(peak, peak_resident_bytes(broker.pid))
                 finally:
-                    broker.stop()
+                    broker.end()
             is_first = False
         self.collector.add(kind.name, {PEAK_MEMORY.name: peak / MEBIBYTE})
 
@@ -163,7 +165,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--machine", metavar="WORDS", help="what the results call the machine")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results into this file")
-    parser.add_argument("--seconds", type=float, default=1380, help="begin nothing after this (%(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, help=f"begin nothing after this ({SECONDS}, or {QUICK_SECONDS} with --quick)"
+    )
     parser.add_argument("--show", type=Path, metavar="FILE", help="run nothing: print the table of a file")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="run nothing: print README's block")
     parser.add_argument(
@@ -200,7 +204,7 @@ def compare(options: argparse.Namespace) -> results.Results:
         choose_steps(options.only, with_ten_thousand=options.ten_thousand),
         share=QUICK_SHARE if options.quick else 1.0,
         patience=options.patience * (QUICK_PATIENCE if options.quick else 1.0),
-        deadline=time.monotonic() + options.seconds,
+        deadline=time.monotonic() + (options.seconds or (QUICK_SECONDS if options.quick else SECONDS)),
     )
     for number in range(rounds):
         comparison.run_round(number)

@@ -5,6 +5,7 @@ This module is both sides: ``run_step`` starts it with ``python -m`` and reads t
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from benchmarks.peers.steps import Step, Target, steps
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REASON_LENGTH_MAX = 70
+KAFKA_ERROR = re.compile(r'KafkaError\{.*str="(.*)"\}')
 
 
 class StepFailed(Exception):
@@ -60,7 +62,9 @@ def read_result(said: str, exit_code: int) -> dict[str, float]:
 
 def few_words(error: BaseException) -> str:
     """An exception in one short line."""
-    words = " ".join(str(error).split()) or type(error).__name__
+    said = str(error)
+    of_librdkafka = KAFKA_ERROR.search(said)
+    words = " ".join((of_librdkafka[1] if of_librdkafka else said).split()) or type(error).__name__
     return words if len(words) <= REASON_LENGTH_MAX else words[: REASON_LENGTH_MAX - 1] + "…"
 
 

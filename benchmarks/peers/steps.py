@@ -117,7 +117,7 @@ def tool_end_to_end(target: Target) -> dict[str, float]:
 
 
 def ten_thousand(target: Target) -> dict[str, float]:
-    return many_partitions.partitions_round(target.address, target.pid, 10_000)
+    return many_partitions.partitions_round(target.address, target.pid)
 
 
 IDLE_CONNECTIONS = Step(

@@ -36,8 +36,8 @@ class Healthy(Broker):
     def is_running(self) -> bool:
         return True
 
-    def stop(self) -> None:
-        events.append(f"{self.name} stops")
+    def end(self) -> None:
+        events.append(f"{self.name} ends")
 
     @staticmethod
     def version() -> str:
@@ -103,7 +103,7 @@ def compare(
 
 def test_all_steps_run_on_one_start(compare: Callable[..., dict[str, Row]]) -> None:
     rows = compare([Healthy], {"first": 1.0, "second": 2.0})
-    assert events == ["healthy starts", "healthy first", "healthy second", "healthy stops"]
+    assert events == ["healthy starts", "healthy first", "healthy second", "healthy ends"]
     assert rows["first"].values == {"healthy": [1.0]}
     assert rows["second"].values == {"healthy": [2.0]}
     assert [name for name in rows if name.startswith(("start", "memory"))] == [
@@ -116,8 +116,8 @@ def test_all_steps_run_on_one_start(compare: Callable[..., dict[str, Row]]) -> N
 def test_after_a_failure_the_broker_is_started_anew(compare: Callable[..., dict[str, Row]]) -> None:
     rows = compare([Healthy], {"first": StepFailed("refused"), "second": 2.0})
     assert events == [
-        *("healthy starts", "healthy first", "healthy stops"),
-        *("healthy starts", "healthy second", "healthy stops"),
+        *("healthy starts", "healthy first", "healthy ends"),
+        *("healthy starts", "healthy second", "healthy ends"),
     ]
     assert rows["first"].failures == {"healthy": "refused"}
     assert rows["second"].values == {"healthy": [2.0]}

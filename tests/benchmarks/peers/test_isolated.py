@@ -42,6 +42,10 @@ def test_a_side_that_says_nothing_has_failed(said: str) -> None:
 def test_reasons_are_short() -> None:
     assert few_words(RuntimeError("one\n  two")) == "one two"
     assert few_words(ValueError()) == "ValueError"
+    assert (
+        few_words(RuntimeError('KafkaError{code=X,val=44,str="Too much: at most 7"}'))
+        == "Too much: at most 7"
+    )
     assert len(few_words(RuntimeError("x" * 1000))) == REASON_LENGTH_MAX
 
 
