@@ -27,6 +27,7 @@ from compat.scenarios.python.client import (
     ProducerState,
     Refused,
 )
+from compat.waiting import wait_until
 
 FIND = {
     "earliest": OffsetSpec.EARLIEST,
@@ -96,12 +97,17 @@ class KafkaPythonAdmin(Admin):
         return {setting: entry["value"] for setting, entry in found[kind][name].items()}
 
     def replace_settings(self, topic: str, settings: Mapping[str, str]) -> None:
-        # The library adds what is set already, so that nothing is reset: that takes a call of its own.
+        # The library adds what is set already, so that nothing is reset: that takes a call of its own, which
+        # asks for what is set, and so has to wait until that is told as it was set.
         set_before = self._admin.describe_configs([ConfigResource("topic", topic)], config_filter="modified")
         others = [name for name in set_before["topic"][topic] if name not in settings]
         self._alter("topic", topic, settings, incremental=False)
+        wait_until(lambda: self._has_settings(topic, settings), "the settings are told as they were set")
         resource = ConfigResource("topic", topic, others)
         raise_text(self._admin.reset_configs([resource], incremental=False)["topic"][topic])
+
+    def _has_settings(self, topic: str, settings: Mapping[str, str]) -> bool:
+        return settings.items() <= self.describe_settings("topic", topic).items()
 
     def change_settings(
         self,

@@ -1,12 +1,11 @@
 """Records arrive as they were sent, where they were sent, and only if the broker may take them."""
 
-import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from compat.scenarios.python.checks import Unexpected, expect, expect_that, refused
 from compat.scenarios.python.client import CODECS, Code, Place, Record, TakenRecord
-from compat.scenarios.python.records import START_MS, differences, sample_records
+from compat.scenarios.python.records import HOUR_MS, START_MS, differences, sample_records
 from compat.scenarios.python.registry import plays
 from compat.scenarios.python.stage import Stage, values
 from compat.scenarios.python.stored import stored_batches
@@ -169,9 +168,8 @@ def produce_without_the_key_that_compaction_needs(stage: Stage) -> None:
 @plays("future-timestamp")
 def produce_with_a_time_that_is_far_ahead(stage: Stage) -> None:
     topic = stage.topic()
-    hour_ms = 3_600_000
     with refused(Code.INVALID_TIMESTAMP, "a record two hours ahead of its time"):
-        stage.send(topic, [Record(b"x", timestamp_ms=int(time.time() * 1000) + 2 * hour_ms)])
+        stage.send(topic, [Record(b"x", timestamp_ms=START_MS + 3 * HOUR_MS)])
 
 
 @plays("idempotence")

@@ -1,12 +1,15 @@
 """Records to try a broker with, and what to say when they come back otherwise."""
 
 import random
+import time
 from collections.abc import Sequence
 
 from compat.scenarios.python.client import Place, Record, TakenRecord
 
-START_MS = 1_700_000_000_000
-"""A moment in November 2023: sample records are a millisecond apart from here on."""
+HOUR_MS = 3_600_000
+
+START_MS = int(time.time() * 1000) - HOUR_MS
+"""An hour ago: sample records are a millisecond apart from here on.  Old ones would be deleted soon."""
 
 DIFFERENCES_MAX = 5
 
