@@ -66,13 +66,14 @@ def recover_log(
     if not segments:
         return None
     epochs_path = os.path.join(directory, paths.LEADER_EPOCHS)
+    stored_epochs: tuple[tuple[int, int], ...] | None = None  # damaged: to be replaced in any case
     try:
         epochs = LeaderEpochs(read_epochs(services.file_system, epochs_path))
+        stored_epochs = epochs.entries
     except CorruptFile as damage:
         services.report(f"{damage}; it is rebuilt from the records")
         epochs = LeaderEpochs()
         recovery_point = 0
-    stored_epochs = epochs.entries
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
     snapshots.remove_strays([segment.base_offset for segment in segments])
     first = first_untrusted(segments, recovery_point)

@@ -327,3 +327,13 @@ def test_a_log_that_was_closed_has_no_torn_tail() -> None:
     with pytest.raises(CorruptFile, match=f"at byte {positions[2]}: .*although the log was closed properly"):
         careful(world, Cut.NOTHING)
     assert file.size() == positions[2] + batch(b"value 2").size_bytes - 1
+
+
+def test_a_damaged_list_of_epochs_is_replaced_even_if_no_record_is_left() -> None:
+    world, _ = crashed()
+    path = f"{DIRECTORY}/leader-epoch-checkpoint"
+    world.memory.open(path, create=True).pwrite(b"0\n1\n0", 0)
+    log = recover(world)
+    assert (log.log_end, log.leader_epochs.entries) == (0, ())
+    assert world.memory.read_file(path) == b"0\n0\n"
+    assert any(path in line for line in world.reports)
