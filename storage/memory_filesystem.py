@@ -40,7 +40,10 @@ class _Inode:
         self.durable = bytes(self.seen)
         self.waiting.clear()
 
-    def lose_power(self, chance: Random | None) -> None:
+    def lose_power(self, chance: Random | None, sector_bytes: int) -> None:
+        if chance is not None and sector_bytes:
+            self._lose_sectors(chance, sector_bytes)
+            return
         content = bytearray(self.durable)
         for position, data in self.waiting if chance is not None else ():
             assert chance is not None
@@ -52,6 +55,24 @@ class _Inode:
             else:
                 kept = len(data) if fate == 1 else chance.randrange(len(data) + 1)
                 _overwrite(content, position, data[:kept])
+        self.seen = content
+        self.durable = bytes(content)
+        self.waiting.clear()
+
+    def _lose_sectors(self, chance: Random, sector_bytes: int) -> None:
+        """Each sector, and the size, is what it was after some of the changes, each at a time of its own."""
+        versions = [self.durable]
+        content = bytearray(self.durable)
+        for position, data in self.waiting:
+            if data is None:
+                _resize(content, position)
+            else:
+                _overwrite(content, position, data)
+            versions.append(bytes(content))
+        content = bytearray(len(chance.choice(versions)))
+        for start in range(0, len(content), sector_bytes):
+            sector = chance.choice(versions)[start : start + sector_bytes][: len(content) - start]
+            content[start : start + len(sector)] = sector
         self.seen = content
         self.durable = bytes(content)
         self.waiting.clear()
@@ -76,7 +97,7 @@ class _Directory:
         self.durable = dict(self.seen)
         self.waiting.clear()
 
-    def lose_power(self, chance: Random | None) -> None:
+    def lose_power(self, chance: Random | None, sector_bytes: int) -> None:
         # A journal keeps the order of changes to names, so a first part of them survives.
         kept = chance.randrange(len(self.waiting) + 1) if chance is not None else 0
         names = dict(self.durable)
@@ -85,7 +106,7 @@ class _Directory:
         self.seen = names
         self.sync()
         for node in names.values():
-            node.lose_power(chance)
+            node.lose_power(chance, sector_bytes)
 
 
 def _change(
@@ -209,10 +230,14 @@ class MemoryFileSystem(FileSystem):
         self._locks.clear()
         self.stop_after = None
 
-    def lose_power(self, chance: Random | None = None) -> None:
-        """Forget what was not fsynced, or, with ``chance``, a random part of it, torn and reordered."""
+    def lose_power(self, chance: Random | None = None, *, sector_bytes: int = 0) -> None:
+        """Forget what was not fsynced, or, with ``chance``, a random part of it, torn and reordered.
+
+        With ``sector_bytes`` a file is torn between sectors only, as real devices do it; else anywhere,
+        which finds more where nothing depends on that.
+        """
         self.kill()
-        self._root.lose_power(chance)
+        self._root.lose_power(chance, sector_bytes)
 
     def sync_everything(self) -> None:
         """As if all of it had reached the device by itself."""

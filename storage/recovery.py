@@ -188,7 +188,7 @@ def _find_loss(
     position = segment.size_bytes
     file = segment.file.open()
     found = find_valid_batch(file, position, size, next_offset)
-    if found is not None and not _has_hole(file, position, found):
+    if found is not None and not _has_hole(file, position, found, next_offset):
         return f"although a good batch follows at byte {found}"
     for other in later:
         if find_valid_batch(other.file.open(), 0, other.size_bytes, next_offset) is not None:
@@ -197,22 +197,21 @@ def _find_loss(
 
 
 _SECTOR = 512
-_HOLE_MIN = 12
 
 
-def _has_hole(file: File, position: int, end: int) -> bool:
-    """Whether something between these positions was never written.
+def _has_hole(file: File, position: int, end: int, next_offset: int) -> bool:
+    """Whether a part of what lies before the good batch at ``end`` was never written.
 
-    A power cut may keep a write and lose one before it, if no fsync came between them.  What is missing
-    reads as zeros then, from one sector's start, or where the file ended before, to a sector's end.  No
-    batch has so many zeros at its start, which is where its length stands.
+    A power cut may keep a write and lose one before it, if no fsync came between them.  Of the sectors that
+    were lost, what the file did not reach into before reads as zeros then.  The sector of the good batch is
+    there.  A batch that was written has no such zeros: at its start stands its offset.
     """
-    while position < end:
-        next_sector = min(position - position % _SECTOR + _SECTOR, end)
-        piece = file.pread(next_sector - position, position)
-        if len(piece) >= _HOLE_MIN and not any(piece):
+    offset = next_offset.to_bytes(8)
+    while (sector_end := position - position % _SECTOR + _SECTOR) <= end:
+        piece = file.pread(sector_end - position, position)
+        if not any(piece) and (len(piece) > len(offset) or any(offset[: len(piece)])):
             return True
-        position = next_sector
+        position = sector_end
     return False
 
 

@@ -70,6 +70,26 @@ def test_chance_tears_and_reorders(memory: MemoryFileSystem) -> None:
     }
 
 
+def test_sectors_are_torn_from_each_other_only(memory: MemoryFileSystem, chance: Random) -> None:
+    seen = set()
+    for _ in range(2000):
+        file = memory.open("file", create=True)
+        file.truncate(0)
+        file.pwrite(b"a" * 6, 0)
+        memory.sync_everything()
+        file.pwrite(b"b" * 6, 6)
+        file.pwrite(b"c" * 6, 12)
+        memory.lose_power(chance, sector_bytes=8)
+        seen.add(memory.read_file("file"))
+    first, second, third = (
+        (b"aaaaaabb", b"aaaaaa\0\0"),
+        (b"bbbbcccc", b"bbbb\0\0\0\0", bytes(8)),
+        (b"cc", b"\0\0"),
+    )
+    whole = {one + two + three for one in first for two in second for three in third}
+    assert seen == whole | {b[:size] for b in whole for size in (6, 12)}
+
+
 def test_chance_keeps_names_in_order(memory: MemoryFileSystem) -> None:
     outcomes = set()
     for number in range(100):

@@ -147,8 +147,8 @@ class ControllerNode:
         self.file_system.kill()
 
     def lose_power(self, chance: Random | None = None) -> None:
-        """End as when the power fails: what was not fsynced is gone, or a part of it."""
-        self.file_system.lose_power(chance)
+        """End as when the power fails: what was not fsynced is gone, or some sectors of it are."""
+        self.file_system.lose_power(chance, sector_bytes=512)
 
     def perform(self, command: Command[Reply]) -> Reply:
         """Carry out a command here and now, up to its commit."""
