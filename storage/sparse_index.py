@@ -6,6 +6,7 @@ fsynced to its end.  Finished entries are searched in the file, so that thousand
 no memory.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from struct import Struct
 from typing import Any
@@ -23,7 +24,7 @@ _PAGE = 4096
 Unpack = Callable[[Buffer, int], tuple[Any, ...]]
 
 
-class SparseIndex:
+class SparseIndex(ABC):
     """``key`` reads from an entry what it is found by; the rest is the subclass's."""
 
     __slots__ = (
@@ -96,9 +97,9 @@ class SparseIndex:
             return None
         return f"its last entry is {self._last}, which cannot be"
 
+    @abstractmethod
     def is_possible(self, last: tuple[int, ...], before: tuple[int, ...] | None, log_size: int) -> bool:
         """Whether a file can end with these entries; there may be just one."""
-        raise NotImplementedError
 
     def add(self, *entry: int) -> None:
         self._tail += self._entry.pack(*entry)

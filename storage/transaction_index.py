@@ -36,6 +36,14 @@ class TransactionIndex(SparseIndex):
     def __init__(self, file: CachedFile, base_offset: int) -> None:
         super().__init__(file, base_offset, _ENTRY, _KEY, _SIZE_MAX)
 
+    def is_possible(self, last: tuple[int, ...], before: tuple[int, ...] | None, log_size: int) -> bool:
+        version, _, first_offset, last_offset, _ = last
+        return (
+            version == VERSION
+            and last_offset >= max(first_offset, self.base_offset)
+            and (before is None or before[3] < last_offset)
+        )
+
     def append(self, aborted: AbortedTransaction) -> None:
         self.load()
         self.add(VERSION, *aborted)

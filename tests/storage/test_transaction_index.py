@@ -72,6 +72,16 @@ def test_collecting_ends_where_no_later_abort_can_reach(memory: MemoryFileSystem
     assert written.collect(121, 122) == ([], False)
 
 
+def test_what_a_file_can_end_with(memory: MemoryFileSystem) -> None:
+    entry, before = (0, *SECOND), (0, *FIRST)
+    assert index(memory).is_possible(entry, before, 1000)
+    assert index(memory).is_possible(entry, None, 1000)
+    assert not index(memory).is_possible(before, entry, 1000)
+    assert not index(memory).is_possible((1, *SECOND), before, 1000)
+    assert not index(memory).is_possible((0, 8, 130, 120, 121), before, 1000)
+    assert not index(memory).is_possible((0, 8, 80, 99, 121), None, 1000)
+
+
 def test_truncation_drops_transactions_whose_marker_goes(memory: MemoryFileSystem) -> None:
     written = index(memory)
     written.append(FIRST)
