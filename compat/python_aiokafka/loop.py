@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from aiokafka.errors import BrokerResponseError
@@ -13,14 +14,26 @@ from compat.scenarios.python.client import LONG_TIMEOUT_SECONDS, Refused
 Result = TypeVar("Result")
 
 
-_loop = asyncio.new_event_loop()
-threading.Thread(target=_loop.run_forever, name="aiokafka", daemon=True).start()
+_starting = threading.Lock()
+
+
+@cache
+def _started_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="aiokafka", daemon=True).start()
+    return loop
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """The one loop, started by whoever comes first."""
+    with _starting:
+        return _started_loop()
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     """Run ``work`` in the loop and wait for it.  Errors that came from the broker leave as Refused."""
     with refusals():
-        return asyncio.run_coroutine_threadsafe(work, _loop).result(LONG_TIMEOUT_SECONDS)
+        return asyncio.run_coroutine_threadsafe(work, _loop()).result(LONG_TIMEOUT_SECONDS)
 
 
 @contextmanager
