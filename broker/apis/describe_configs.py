@@ -37,7 +37,13 @@ _INVALID_REQUEST = (
 )
 
 
+_DESCRIBED = frozenset(ResourceType)
+
+
 def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    """One resource of an unknown type spoils the whole request, as in Kafka."""
+    if not all(resource.resource_type in _DESCRIBED for resource in request.resources):
+        return error_response(request, ErrorCode.INVALID_REQUEST)
     return DescribeConfigsResponse(
         results=[
             describe(call, resource, request.include_synonyms, request.include_documentation)
@@ -86,11 +92,10 @@ def entries_of(call: Call, kind: int, name: str, wanted: Wanted) -> tuple[Scope 
         return Scope.CLIENT_METRICS, describe_client_metrics(
             image.config(ResourceType.CLIENT_METRICS, name), wanted
         )
-    if kind == ResourceType.GROUP:
-        if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        return Scope.GROUP, describe_group(config, image.config(ResourceType.GROUP, name), wanted)
-    raise KafkaError(ErrorCode.INVALID_REQUEST, _INVALID_REQUEST)
+    assert kind == ResourceType.GROUP
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    return Scope.GROUP, describe_group(config, image.config(ResourceType.GROUP, name), wanted)
 
 
 def check_is_this_broker(call: Call, name: str, but: str) -> None:
@@ -128,6 +133,22 @@ def shown(
         ],
         config_type=entry.type_number,
         documentation=_documentation(scope, entry.name, documented),
+    )
+
+
+def error_response(request: DescribeConfigsRequest, code: ErrorCode) -> DescribeConfigsResponse:
+    """``code`` for every resource."""
+    message = _INVALID_REQUEST if code == ErrorCode.INVALID_REQUEST else None
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
     )
 
 

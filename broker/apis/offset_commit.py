@@ -48,7 +48,7 @@ def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse | W
                         partition.committed_metadata or "",
                     )
                 )
-        if errors:
+        if errors or topic is None:
             refused.append(
                 OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id, partitions=errors)
             )

@@ -20,6 +20,8 @@ def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse | W
     refused: dict[str, list[OffsetDeleteResponsePartition]] = {}
     accepted: list[tuple[str, int]] = []
     for topic in request.topics:
+        if topic.name not in image.topics:
+            refused.setdefault(topic.name, [])  # told even if no partition of it was named
         for partition in topic.partitions:
             index = partition.partition_index
             if image.partition(topic.name, index) is None:

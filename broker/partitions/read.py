@@ -110,9 +110,9 @@ def read_partitions(
         result.readings.append(reading)
         result.leaders.append(leader)
         size = reading.records_size_bytes
+        left = max(left - size, 0)
         if size:
             nothing_yet = False
-            left = max(left - size, 0)
             result.size_bytes += size
         elif reading.error_code or reading.diverging is not None:
             result.must_answer = True
@@ -170,14 +170,10 @@ def read_partition(
             reading.diverging = find_divergence(leader, wanted)
             if reading.diverging is not None:
                 return reading
-        if max_bytes < 0:  # a negative limit in the request
+        end = last_stable if isolation else high_watermark
+        records = log.read(wanted.fetch_offset, max(max_bytes, 0), upper=end, at_least_one=at_least_one)
+        if max_bytes < 0 and wanted.fetch_offset < end:  # a negative limit in the request
             return Reading(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
-        records = log.read(
-            wanted.fetch_offset,
-            max_bytes,
-            upper=last_stable if isolation else high_watermark,
-            at_least_one=at_least_one,
-        )
         if records is not None:
             reading.records = records
             reading.records_size_bytes = records.size_bytes

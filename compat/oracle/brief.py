@@ -14,6 +14,7 @@ from compat.oracle.fields import (
     LEFT_OUT,
     RECALLED,
     SHARED,
+    TEXTS,
     TIMES,
     UNORDERED,
     WITHOUT_INTERNAL_TOPICS,
@@ -31,6 +32,8 @@ Json = Any
 """What ``json`` reads and writes."""
 
 NOW: Final = "<now>"
+
+SOME_TEXT: Final = "<text>"
 
 INTERNAL: Final = "__"
 """How the names of Kafka's own topics begin."""
@@ -86,6 +89,8 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
         return brief_records(value, names.origin.began_ms)
     if field.type is BYTES and value is not None:
         return _text(value)
+    if path in TEXTS and value:
+        return SOME_TEXT
     if path in TABLES:
         return TABLES[path](value)
     if isinstance(value, list):

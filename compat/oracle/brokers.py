@@ -12,7 +12,8 @@ from compat.oracle.kafka import SMALL_NODE, kafka_node
 SETTINGS: Final = {
     **SMALL_NODE,
     "node.id": "1",
-    "offsets.topic.num.partitions": "1",  # one coordinator answers for every group
+    "offsets.topic.num.partitions": "1",  # one coordinator answers for all
+    "transaction.state.log.num.partitions": "1",
     "group.max.size": "2",  # so that a group can be full
     "group.min.session.timeout.ms": "100",  # so that the end of a session can be waited for
     "log.retention.ms": "-1",  # records are of a time long past

@@ -9,6 +9,9 @@ LEFT_OUT: Final = {
 }
 """Not compared at all."""
 
+TEXTS: Final = ("DescribeConfigs.results.configs.documentation",)
+"""Compared by whether there is a text: the words are everybody's own."""
+
 ADDRESSES: Final = {
     "DescribeCluster.brokers.host": "host",
     "DescribeCluster.brokers.port": "port",

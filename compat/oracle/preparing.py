@@ -19,7 +19,6 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.describe_groups import DescribeGroupsRequest
-from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -51,7 +50,6 @@ BARRIER_TOPIC: Final = f"{BARRIER}topic"
 BARRIER_GROUP: Final = f"{BARRIER}group"
 
 CLIENT_METRICS: Final = 16
-TRANSACTION: Final = 1
 LATEST: Final = -1
 BY_NAME: Final = 9
 """The last version of OffsetCommit in which topics have names."""
@@ -129,13 +127,6 @@ class Preparing:
         request = OffsetCommitRequest(group_id=BARRIER_GROUP, topics=[topic])
         answer = self.quietly(request, version=BY_NAME)
         assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE, answer
-
-    def until_coordinated(self, transactional_id: str) -> None:
-        """Wait until somebody coordinates the transactions of an id, or it is clear that nobody will."""
-        self.until(
-            FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=[transactional_id]),
-            lambda answer: answer.coordinators[0].error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        )
 
     def topic(self, name: str, partitions: int = 1, **settings: str) -> Topic:
         """Make a topic and wait until every partition is led.  Settings are given as ``retention_ms``."""

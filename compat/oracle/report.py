@@ -77,6 +77,7 @@ def exceptions() -> Iterator[str]:
     """What is compared otherwise than as it is, or not at all, and what is known to differ."""
     for title, table in (
         ("Fields that are not compared", fields.LEFT_OUT),
+        ("Compared by whether there is a text", fields.TEXTS),
         ("Compared with the address by which the broker was reached", fields.ADDRESSES),
         ("Compared by the order in which such numbers are first seen", {**fields.DRAWN, **fields.RECALLED}),
         ("Times: those since the recording began are all the same", fields.TIMES),

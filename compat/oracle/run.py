@@ -18,6 +18,15 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.list_groups import ListGroupsRequest
 
+STARTING: Final = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+"""What a broker says until it has made and read the topics of its own."""
+
+GROUP, TRANSACTION = 0, 1
+
 WORKERS: Final = 8
 """Conversations held at the same time."""
 
@@ -57,14 +66,17 @@ def get_ready(address: str) -> Origin:
     nobody = Origin(address, cluster_id="", log_dir="", began_ms=0)
     preparing = Preparing(nobody, BARRIER, Names(BARRIER, nobody))
     try:
-        preparing.until(
-            FindCoordinatorRequest(coordinator_keys=["group"]),
-            lambda answer: answer.coordinators[0].error_code == ErrorCode.NONE,
-        )
+        for kind in (GROUP, TRANSACTION):
+            preparing.until(
+                FindCoordinatorRequest(key_type=kind, coordinator_keys=[BARRIER]),
+                lambda answer: answer.coordinators[0].error_code not in STARTING,
+            )
         preparing.until(ListGroupsRequest(), lambda answer: answer.error_code == ErrorCode.NONE)
-        preparing.until(
-            InitProducerIdRequest(transactional_id=None), lambda answer: answer.error_code == ErrorCode.NONE
-        )
+        for transactional_id in (None, BARRIER):
+            preparing.until(
+                InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=1000),
+                lambda answer: answer.error_code not in STARTING,
+            )
         preparing.barrier_topic()
         cluster = preparing.quietly(DescribeClusterRequest())
         (directory,) = preparing.quietly(DescribeLogDirsRequest(topics=None)).results

@@ -17,6 +17,9 @@ from protocol.schema import Message
 ORACLE: Final = "oracle"
 """The client id of whoever speaks unless another is named."""
 
+NAMELESS: Final = "nobody"
+"""Who has no client id at all."""
+
 Alter = Callable[[Message], object]
 """Changes an answer before it is looked at: for tests of the judge itself."""
 
@@ -161,5 +164,5 @@ class Talk(Preparing):
 
     def _connection(self, by: str) -> Connection:
         if by not in self._connections:
-            self._connections[by] = Connection(self.origin.address, by)
+            self._connections[by] = Connection(self.origin.address, None if by == NAMELESS else by)
         return self._connections[by]

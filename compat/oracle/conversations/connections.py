@@ -38,7 +38,15 @@ def strings(talk: Talk) -> None:
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=version < 4)
     good = request.encode(version)
     talk.ask_bytes("bytes that are no text", ApiKey.METADATA, good.replace(b"a?b", b"a\xffb"))
-    if version < 9:
+    if version >= 9:
+        at = good.index(b"a?b") - 1
+        for size in (0, 1, 100):
+            talk.ask_bytes(
+                f"a length byte of {size}", ApiKey.METADATA, good[:at] + bytes((size,)) + good[at + 1 :]
+            )
+        talk.ask_bytes("a count of 1000", ApiKey.METADATA, b"\xe9\x07" + good[1:])
+        talk.ask_bytes("a count that does not end", ApiKey.METADATA, b"\xff" * 6 + good[1:])
+    else:
         at = good.index(b"a?b") - 2
         for size in (-1, -2, 300):
             changed = good[:at] + struct.pack(">h", size) + good[at + 2 :]

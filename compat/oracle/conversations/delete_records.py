@@ -53,6 +53,9 @@ def places(talk: Talk) -> None:
     talk.ask("unknown partition", delete((topic.name, 7, 0)))
     talk.ask("negative partition", delete((topic.name, -1, 0)))
     talk.ask("several", delete((topic.name, 0, 1), (NOWHERE.name, 0, 0), (topic.name, 1, 0)))
+    empty = delete((topic.name, 0, 1))
+    empty.topics += [DeleteRecordsTopic(name=topic.name), DeleteRecordsTopic(name=NOWHERE.name)]
+    talk.ask("topics without partitions", empty)
     talk.ask("an internal topic", delete(("__consumer_offsets", 0, 0)))
     talk.ask("the metadata log", delete(("__cluster_metadata", 0, 0)))
     talk.ask("no time", delete((topic.name, 0, 2), timeout_ms=0))

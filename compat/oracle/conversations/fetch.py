@@ -91,8 +91,11 @@ def sizes(talk: Talk) -> None:
         talk.ask(f"{size} bytes of a partition", fetch(at(topic, partition_max_bytes=size)))
         talk.ask(f"{size} bytes in all", fetch(at(topic), max_bytes=size))
     both = at(topic, 1), at(topic, 0)
-    for size in (1, 200, 600, 700):
+    for size in (-1, 1, 200, 600, 700):
         talk.ask(f"{size} bytes of two partitions", fetch(*both, max_bytes=size))
+        talk.ask(f"{size} bytes, beginning at an end", fetch(at(topic, 1, 3), at(topic, 0), max_bytes=size))
+    talk.ask("-1 bytes of one of two", fetch(at(topic, 0), at(topic, 1, partition_max_bytes=-1)))
+    talk.ask("-1 bytes past the end", fetch(at(topic, 0, 9, partition_max_bytes=-1)))
     talk.ask(
         "1 byte of each", fetch(at(topic, 0, partition_max_bytes=1), at(topic, 1, partition_max_bytes=1))
     )
@@ -111,6 +114,18 @@ def places(talk: Talk) -> None:
     talk.ask("negative partition", fetch(at(topic, -1)))
     talk.ask("good and bad", fetch(at(NOWHERE), at(topic, 7), at(empty, offset=3), at(topic, 1)))
     talk.ask("the same twice", fetch(at(topic, 1), at(topic, 1, offset=1)))
+
+
+@conversation(ApiKey.FETCH)
+def topics_without_partitions(talk: Talk) -> None:
+    topic = talk.topic("t")
+    talk.produce(topic, "a")
+    request = fetch(at(topic))
+    for each in (topic, NOWHERE):
+        request.topics.append(FetchTopic(topic=each.name, topic_id=each.id))
+    talk.ask("beside one with a partition", request)
+    request.topics = request.topics[1:]
+    talk.ask("alone", request)
 
 
 @conversation(ApiKey.FETCH)

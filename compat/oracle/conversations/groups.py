@@ -3,7 +3,7 @@
 from typing import Any
 
 from compat.oracle.conversation import conversation
-from compat.oracle.talk import ORACLE, Talk
+from compat.oracle.talk import NAMELESS, ORACLE, Talk
 from protocol.api_keys import ApiKey
 from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -197,6 +197,16 @@ def refusals(talk: Talk) -> None:
     talk.ask("an id that is not of this group", join(group, STRANGER), by=SECOND)
 
 
+@conversation(ApiKey.JOIN_GROUP, ApiKey.DESCRIBE_GROUPS)
+def odd_clients(talk: Talk) -> None:
+    """Members are called after their clients."""
+    for label, by in {"no name": NAMELESS, "an empty name": "", "another alphabet": "Ottlé Ω"}.items():
+        group = talk.name(f"group of {label} / ü")
+        join_alone(talk, f"join with {label}", join(group), by=by)
+        talk.settle_groups()
+        talk.ask(f"describe the one with {label}", DescribeGroupsRequest(groups=[group]))
+
+
 @conversation(ApiKey.JOIN_GROUP)
 def a_protocol_named_twice(talk: Talk) -> None:
     start_joining(talk, "join", join(talk.name("g"), protocols=("range", "range")))
@@ -323,7 +333,6 @@ def coordinators(talk: Talk) -> None:
 
     find("of a group", talk.name("g"))
     find("of a group without name", "")
-    talk.until_coordinated(talk.name("x"))
     find("of a transactional id", talk.name("x"), kind=1)
     find("of a share partition that is none", "g", kind=2)
     find("of an unknown type", "g", kind=9)

@@ -101,6 +101,9 @@ def places(talk: Talk) -> None:
     talk.ask("unknown partition, no such position", look_up((t, 7, -9)))
     talk.ask("the same twice", look_up((t, 0, LATEST), (t, 0, EARLIEST)))
     talk.ask("several", look_up((t, 1, LATEST), (NOWHERE.name, 0, LATEST), (t, 0, EARLIEST)))
+    empty = look_up((t, 0, LATEST))
+    empty.topics += [ListOffsetsTopic(name=t), ListOffsetsTopic(name=NOWHERE.name)]
+    talk.ask("topics without partitions", empty)
     talk.ask("current leader epoch", look_up((t, 0, LATEST), epoch=0))
     talk.ask("a leader epoch to come", look_up((t, 0, LATEST), epoch=5))
     talk.ask("a leader epoch to come, earliest", look_up((t, 0, EARLIEST), epoch=5))

@@ -114,12 +114,20 @@ def without_members(talk: Talk) -> None:
     talk.ask("fetch all", fetch(talk, group))
     talk.ask("fetch nothing", fetch(talk, group, places=()))
     talk.ask("commit nothing", commit(group))
+    kept = commit(group, (other, 0, 2**40))
+    kept.retention_time_ms = 1
+    talk.ask("commit for a time", kept)
     talk.ask("commit with metadata", commit(group, (topic, 0, 6), metadata="about it"))
     talk.ask("commit with null metadata", commit(group, (topic, 1, 7), metadata=None))
     talk.ask("commit with too much metadata", commit(group, (other, 0, 8), metadata="x" * 4097))
     talk.ask("commit a negative offset", commit(group, (other, 0, -5)))
     talk.ask("fetch what was changed", fetch(talk, group, places=((topic, 0), (topic, 1), (other, 0))))
     talk.ask("commit to an unknown topic", commit(group, (NOWHERE, 0, 1)))
+    talk.ask("commit to a known and an unknown topic", commit(group, (topic, 0, 1), (NOWHERE, 0, 1)))
+    empty = commit(group, (topic, 0, 1))
+    for each in (topic, NOWHERE):
+        empty.topics.append(OffsetCommitRequestTopic(name=each.name, topic_id=each.id))
+    talk.ask("commit to topics without partitions", empty)
     talk.ask("commit to an unknown partition", commit(group, (topic, 9, 1), (topic, 0, 9)))
     talk.ask("fetch from an unknown topic", fetch(talk, group, places=((NOWHERE, 0), (topic, 0))))
     talk.ask("fetch from an unknown partition", fetch(talk, group, places=((topic, 9),)))
@@ -205,6 +213,11 @@ def several_groups(talk: Talk) -> None:
     talk.ask("all of both", fetch(talk, first, second))
     talk.ask("of the same twice", fetch(talk, first, first, places=((topic, 0),)))
     talk.ask("of none", OffsetFetchRequest())
+    empty = fetch(talk, first, places=((topic, 0),))
+    for each in (topic, NOWHERE):
+        assert empty.groups[0].topics is not None
+        empty.groups[0].topics.append(OffsetFetchRequestTopics(name=each.name, topic_id=each.id))
+    talk.ask("of topics without partitions", empty)
 
 
 @conversation(ApiKey.OFFSET_FETCH, rounds="9+")
@@ -246,6 +259,9 @@ def deleting(talk: Talk) -> None:
     talk.ask("the same again", delete(group, (topic.name, 0)))
     talk.ask("of an unknown topic", delete(group, (NOWHERE.name, 0), (topic.name, 9)))
     talk.ask("nothing", delete(group))
+    empty = delete(group, (topic.name, 0))
+    empty.topics += [OffsetDeleteRequestTopic(name=name) for name in (topic.name, NOWHERE.name)]
+    talk.ask("of topics without partitions", empty)
     talk.ask("what is left", fetch(talk, group))
     talk.ask("the rest", delete(group, (topic.name, 1), (other.name, 0)))
     talk.ask("nothing is left", fetch(talk, group))

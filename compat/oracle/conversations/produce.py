@@ -96,6 +96,17 @@ def places(talk: Talk) -> None:
 
 
 @conversation(ApiKey.PRODUCE)
+def topics_without_partitions(talk: Talk) -> None:
+    topic = talk.topic("t")
+    request = produce((topic, 0, GOOD))
+    for each in (topic, NOWHERE):
+        request.topic_data.append(TopicProduceData(name=each.name, topic_id=each.id))
+    talk.ask("beside one with a partition", request)
+    request.topic_data = request.topic_data[1:]
+    talk.ask("alone", request)
+
+
+@conversation(ApiKey.PRODUCE)
 def wrong_batches(talk: Talk) -> None:
     topic = talk.topic("t")
     for label, records in {

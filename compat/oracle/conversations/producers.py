@@ -45,9 +45,7 @@ def identities(talk: Talk) -> None:
 
 @conversation(ApiKey.INIT_PRODUCER_ID)
 def a_transactional_producer(talk: Talk) -> None:
-    transactional_id = talk.name("x")
-    talk.until_coordinated(transactional_id)
-    talk.ask("a transactional id", identify(transactional_id=transactional_id))
+    talk.ask("a transactional id", identify(transactional_id=talk.name("x")))
 
 
 @conversation(ApiKey.INIT_PRODUCER_ID)
@@ -81,4 +79,7 @@ def describing(talk: Talk) -> None:
     talk.ask("unknown topic", describe((NOWHERE.name, 0)))
     talk.ask("an invalid name", describe(("a b", 0)))
     talk.ask("unknown partition", describe((topic.name, 9)))
+    empty = describe((topic.name, 1))
+    empty.topics += [TopicRequest(name=topic.name), TopicRequest(name=NOWHERE.name)]
+    talk.ask("topics without partitions", empty)
     talk.ask("several", describe((topic.name, 1), (NOWHERE.name, 1), (topic.name, 0)))
