@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compat.probe import answers_api_versions
-from tests.integration.waiting import wait_until
+from compat.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
