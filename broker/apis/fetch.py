@@ -7,7 +7,8 @@ from broker.network.waiting import Waiting
 from broker.partitions.fetch_sessions import FetchContext, Reading
 from broker.partitions.leader_hints import leader_hint
 from broker.partitions.long_poll import LongPoll
-from broker.partitions.read import IsolationLevel, Round, read_partitions
+from broker.partitions.manager import PartitionManager
+from broker.partitions.read import UNKNOWN, IsolationLevel, Round, read_partitions
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.fetch import (
@@ -45,7 +46,10 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
     try:
         isolation = IsolationLevel.of(request.isolation_level)
     except KafkaError as error:
-        return error_response(request, error.code)
+        # Kafka looks at it only if there is something to read.
+        if any_exists(partitions, context):
+            return error_response(request, error.code)
+        isolation = IsolationLevel.READ_UNCOMMITTED
     max_bytes = min(request.max_bytes, call.services.config.get("fetch.max.bytes"))
     min_bytes = min(request.min_bytes, max_bytes)
 
@@ -73,6 +77,18 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
     poll = LongPoll(result, isolation, min_bytes, finish)
     waiting.on_abandoned(poll.stop)
     return waiting
+
+
+def any_exists(partitions: PartitionManager, context: FetchContext) -> bool:
+    """Whether one of the wanted partitions is there, whoever leads it."""
+    for wanted in context.partitions:
+        try:
+            partitions.leader_at(wanted.key)
+        except KafkaError as error:
+            if error.code in UNKNOWN:
+                continue
+        return True
+    return False
 
 
 def replica_id_of(request: FetchRequest, call: Call) -> int:

@@ -24,7 +24,7 @@ def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse | W
     As in Kafka the refused ones come first, and a topic is named once for both.
     """
     by_id = call.version >= 10
-    refused: list[OffsetCommitResponseTopic] = []
+    refused: dict[tuple[str, bytes], OffsetCommitResponseTopic] = {}
     accepted: list[tuple[OffsetCommitRequestTopic, list[OffsetToCommit]]] = []
     for asked in request.topics:
         topic = find_topic(call.services.image, asked, by_id)
@@ -49,13 +49,15 @@ def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse | W
                     )
                 )
         if errors or topic is None:
-            refused.append(
-                OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id, partitions=errors)
+            told = refused.setdefault(
+                (asked.name, asked.topic_id),
+                OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id),
             )
+            told.partitions += errors
         if offsets:
             accepted.append((asked, offsets))
     if not accepted:
-        return OffsetCommitResponse(topics=refused)
+        return OffsetCommitResponse(topics=list(refused.values()))
     committing = Committing(
         member_id=request.member_id,
         instance_id=request.group_instance_id,
@@ -74,12 +76,12 @@ def find_topic(image: MetadataImage, asked: OffsetCommitRequestTopic, by_id: boo
 
 
 def answer(
-    refused: list[OffsetCommitResponseTopic],
+    refused: dict[tuple[str, bytes], OffsetCommitResponseTopic],
     accepted: list[tuple[OffsetCommitRequestTopic, list[OffsetToCommit]]],
     codes: Sequence[ErrorCode],
 ) -> OffsetCommitResponse:
-    topics = list(refused)
-    known = {(topic.name, topic.topic_id): topic for topic in refused}
+    topics = list(refused.values())
+    known = dict(refused)
     following = iter(codes)
     for asked, offsets in accepted:
         partitions = [

@@ -62,6 +62,8 @@ def offsets(talk: Talk) -> None:
     talk.ask("from 0, committed", fetch(at(topic), isolation=READ_COMMITTED))
     talk.ask("from 5, committed", fetch(at(topic, offset=5), isolation=READ_COMMITTED))
     talk.ask("isolation level 9", fetch(at(topic), isolation=9))
+    talk.ask("isolation level 9, and something unknown", fetch(at(topic), at(topic, 9), isolation=9))
+    talk.ask("isolation level 9 of what is unknown", fetch(at(topic, 9), at(NOWHERE), isolation=9))
 
 
 @conversation(ApiKey.FETCH)

@@ -124,6 +124,12 @@ def without_members(talk: Talk) -> None:
     talk.ask("fetch what was changed", fetch(talk, group, places=((topic, 0), (topic, 1), (other, 0))))
     talk.ask("commit to an unknown topic", commit(group, (NOWHERE, 0, 1)))
     talk.ask("commit to a known and an unknown topic", commit(group, (topic, 0, 1), (NOWHERE, 0, 1)))
+    twice = commit(group, (NOWHERE, 0, 1), (topic, 0, 1))
+    twice.topics += commit(group, (topic, 1, 1), (NOWHERE, 1, 1)).topics
+    talk.ask("commit to topics named twice", twice)
+    twice = commit(group, (topic, 0, 1))
+    twice.topics += commit(group, (topic, 1, 1)).topics
+    talk.ask("commit to a topic named twice", twice)
     empty = commit(group, (topic, 0, 1))
     for each in (topic, NOWHERE):
         empty.topics.append(OffsetCommitRequestTopic(name=each.name, topic_id=each.id))

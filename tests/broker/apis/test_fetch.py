@@ -207,6 +207,9 @@ async def test_isolation_levels_that_do_not_exist(isolation_level: int) -> None:
         assert told(response) == [(0, -1, 0), (9, -1, 0)]
         by_id = broker.ask(fetch(part(), topic=topic_id, isolation_level=isolation_level), 13)
         assert (by_id.error_code, by_id.responses) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+        nothing_there = broker.ask(fetch(part(9), isolation_level=isolation_level), 12)
+        assert nothing_there.error_code == 0
+        assert told(nothing_there) == [(9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)]
 
 
 @pytest.mark.parametrize("version", range(4, 19))
