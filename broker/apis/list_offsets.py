@@ -42,12 +42,12 @@ NOTHING_FOUND = FoundRecord(offset=-1, timestamp=-1, leader_epoch=-1)
 
 
 def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
-    """A partition that is named twice is refused once, and a topic without partitions is left out."""
+    """A partition that is named twice is refused once; a topic is answered for once, if it has partitions."""
     twice = named_twice(request)
     refused_already: set[tuple[str, int]] = set()
-    response = ListOffsetsResponse()
+    topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
     for topic in request.topics:
-        replies = []
+        replies = topics.setdefault(topic.name, [])
         for asked in topic.partitions:
             key = topic.name, asked.partition_index
             if key not in twice:
@@ -55,9 +55,13 @@ def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
             elif key not in refused_already:
                 refused_already.add(key)
                 replies.append(refused(asked, ErrorCode.INVALID_REQUEST))
-        if replies:
-            response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=replies))
-    return response
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(name=name, partitions=replies)
+            for name, replies in topics.items()
+            if replies
+        ]
+    )
 
 
 def named_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:

@@ -75,9 +75,10 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
     now_ms = call.received_ms
     acks = request.acks
     response = ProduceResponse()
+    topics: dict[str | bytes, TopicProduceResponse] = {}
     gathering: Gathering | None = None
     for key, batch in batches.items():
-        reply = add_reply(response, key, call.version)
+        reply = add_reply(response, topics, key)
         leader: Leader | None = None
         try:
             leader = partitions.leader_at(key)
@@ -180,19 +181,22 @@ def check_transaction(batch: RecordBatch, producer_ids: set[int]) -> None:
     raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 
 
-def add_reply(response: ProduceResponse, key: PartitionKey, version: int) -> PartitionProduceResponse:
-    """The place of one partition's answer, refused until it is accepted."""
+def add_reply(
+    response: ProduceResponse, topics: dict[str | bytes, TopicProduceResponse], key: PartitionKey
+) -> PartitionProduceResponse:
+    """The place of one partition's answer, refused until it is accepted.  A topic is answered for once."""
     name, index = key
     reply = PartitionProduceResponse(
         index=index, base_offset=-1, record_errors=NO_RECORD_ERRORS, current_leader=NO_LEADER
     )
-    responses = response.responses
-    if isinstance(name, str):
-        if not responses or responses[-1].name != name:
-            responses.append(TopicProduceResponse(name=name))
-    elif not responses or responses[-1].topic_id != name:
-        responses.append(TopicProduceResponse(topic_id=name))
-    responses[-1].partition_responses.append(reply)
+    topic = topics.get(name)
+    if topic is None:
+        topic = (
+            TopicProduceResponse(name=name) if isinstance(name, str) else TopicProduceResponse(topic_id=name)
+        )
+        topics[name] = topic
+        response.responses.append(topic)
+    topic.partition_responses.append(reply)
     return reply
 
 

@@ -53,6 +53,9 @@ def places(talk: Talk) -> None:
     talk.ask("unknown partition", delete((topic.name, 7, 0)))
     talk.ask("negative partition", delete((topic.name, -1, 0)))
     talk.ask("several", delete((topic.name, 0, 1), (NOWHERE.name, 0, 0), (topic.name, 1, 0)))
+    twice = delete((topic.name, 0, 0), (NOWHERE.name, 0, 0))
+    twice.topics += delete((topic.name, 1, 0), (NOWHERE.name, 1, 0)).topics
+    talk.ask("topics named twice", twice)
     empty = delete((topic.name, 0, 1))
     empty.topics += [DeleteRecordsTopic(name=topic.name), DeleteRecordsTopic(name=NOWHERE.name)]
     talk.ask("topics without partitions", empty)

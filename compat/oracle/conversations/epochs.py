@@ -49,6 +49,9 @@ def ends(talk: Talk) -> None:
     talk.ask("unknown partition", end_of((topic.name, 5, 0)))
     talk.ask("several", end_of((topic.name, 1, 0), (NOWHERE.name, 0, 0), (topic.name, 0, 0)))
     talk.ask("the same twice", end_of((topic.name, 0, 0), (topic.name, 0, 3)))
+    twice = end_of((topic.name, 0, 0), (NOWHERE.name, 0, 0))
+    twice.topics += end_of((topic.name, 1, 0), (NOWHERE.name, 1, 0)).topics
+    talk.ask("topics named twice", twice)
     empty = end_of((topic.name, 0, 0))
     empty.topics += [OffsetForLeaderTopic(topic=topic.name), OffsetForLeaderTopic(topic=NOWHERE.name)]
     talk.ask("topics without partitions", empty)

@@ -119,6 +119,20 @@ def places(talk: Talk) -> None:
 
 
 @conversation(ApiKey.FETCH)
+def topics_named_twice(talk: Talk) -> None:
+    topic, other = talk.topic("t", 3), talk.topic("u")
+    talk.produce(topic, "a", "b")
+    request = fetch(at(topic, 0), at(other))
+    request.topics += fetch(at(topic, 2)).topics
+    talk.ask("with different partitions", request)
+    request = fetch(at(topic, 0))
+    request.topics += fetch(at(topic, 1)).topics
+    talk.ask("one behind the other", request)
+    request.topics += fetch(at(topic, 0, 1)).topics
+    talk.ask("with the same partition", request)
+
+
+@conversation(ApiKey.FETCH)
 def topics_without_partitions(talk: Talk) -> None:
     topic = talk.topic("t")
     talk.produce(topic, "a")

@@ -101,6 +101,9 @@ def places(talk: Talk) -> None:
     talk.ask("unknown partition, no such position", look_up((t, 7, -9)))
     talk.ask("the same twice", look_up((t, 0, LATEST), (t, 0, EARLIEST)))
     talk.ask("several", look_up((t, 1, LATEST), (NOWHERE.name, 0, LATEST), (t, 0, EARLIEST)))
+    twice = look_up((t, 0, LATEST), (NOWHERE.name, 0, LATEST))
+    twice.topics += look_up((t, 1, LATEST), (NOWHERE.name, 1, LATEST)).topics
+    talk.ask("topics named twice", twice)
     empty = look_up((t, 0, LATEST))
     empty.topics += [ListOffsetsTopic(name=t), ListOffsetsTopic(name=NOWHERE.name)]
     talk.ask("topics without partitions", empty)

@@ -136,6 +136,11 @@ def without_members(talk: Talk) -> None:
     talk.ask("commit to topics without partitions", empty)
     talk.ask("commit to an unknown partition", commit(group, (topic, 9, 1), (topic, 0, 9)))
     talk.ask("fetch from an unknown topic", fetch(talk, group, places=((NOWHERE, 0), (topic, 0))))
+    if talk.version_of(ApiKey.OFFSET_FETCH) < 8:
+        named = fetch(talk, group, places=((topic, 0), (NOWHERE, 0)))
+        again = fetch(talk, group, places=((topic, 1), (NOWHERE, 1)))
+        named.topics = [*(named.topics or ()), *(again.topics or ())]
+        talk.ask("fetch from topics named twice", named)
     talk.ask("fetch from an unknown partition", fetch(talk, group, places=((topic, 9),)))
     talk.ask("fetch all in the end", fetch(talk, group))
     stable = fetch(talk, group, places=((topic, 0),))
@@ -219,6 +224,11 @@ def several_groups(talk: Talk) -> None:
     talk.ask("all of both", fetch(talk, first, second))
     talk.ask("of the same twice", fetch(talk, first, first, places=((topic, 0),)))
     talk.ask("of none", OffsetFetchRequest())
+    twice = fetch(talk, first, places=((topic, 0), (NOWHERE, 0)))
+    more = fetch(talk, first, places=((topic, 0), (NOWHERE, 1))).groups[0].topics
+    assert twice.groups[0].topics is not None
+    twice.groups[0].topics += more or []
+    talk.ask("of topics named twice", twice)
     empty = fetch(talk, first, places=((topic, 0),))
     for each in (topic, NOWHERE):
         assert empty.groups[0].topics is not None
@@ -265,6 +275,9 @@ def deleting(talk: Talk) -> None:
     talk.ask("the same again", delete(group, (topic.name, 0)))
     talk.ask("of an unknown topic", delete(group, (NOWHERE.name, 0), (topic.name, 9)))
     talk.ask("nothing", delete(group))
+    twice = delete(group, (topic.name, 0), (NOWHERE.name, 0))
+    twice.topics += delete(group, (topic.name, 0), (NOWHERE.name, 1)).topics
+    talk.ask("of topics named twice", twice)
     empty = delete(group, (topic.name, 0))
     empty.topics += [OffsetDeleteRequestTopic(name=name) for name in (topic.name, NOWHERE.name)]
     talk.ask("of topics without partitions", empty)

@@ -96,6 +96,18 @@ def places(talk: Talk) -> None:
 
 
 @conversation(ApiKey.PRODUCE)
+def topics_named_twice(talk: Talk) -> None:
+    topic, other = talk.topic("t", 3), talk.topic("u")
+    request = produce((topic, 0, GOOD), (other, 0, GOOD))
+    request.topic_data += produce((topic, 2, GOOD)).topic_data
+    talk.ask("with different partitions", request)
+    request = produce((topic, 1, GOOD))
+    request.topic_data += produce((topic, 1, batch("x"))).topic_data
+    talk.ask("with the same partition", request)
+    talk.ask("after that", produce((topic, 1, GOOD)))
+
+
+@conversation(ApiKey.PRODUCE)
 def topics_without_partitions(talk: Talk) -> None:
     topic = talk.topic("t")
     request = produce((topic, 0, GOOD))

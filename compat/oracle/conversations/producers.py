@@ -79,6 +79,9 @@ def describing(talk: Talk) -> None:
     talk.ask("unknown topic", describe((NOWHERE.name, 0)))
     talk.ask("an invalid name", describe(("a b", 0)))
     talk.ask("unknown partition", describe((topic.name, 9)))
+    twice = describe((topic.name, 0), (NOWHERE.name, 0))
+    twice.topics += describe((topic.name, 1), (NOWHERE.name, 1)).topics
+    talk.ask("topics named twice", twice)
     empty = describe((topic.name, 1))
     empty.topics += [TopicRequest(name=topic.name), TopicRequest(name=NOWHERE.name)]
     talk.ask("topics without partitions", empty)
