@@ -3,6 +3,7 @@
 judge                 all of it: is Kafka as it is recorded, and Ottla as Kafka?  (Also without a word.)
 record                keep what a new Kafka answers
 compare               hold a new Ottla against the recording
+explore SEED COUNT    tell both brokers the same, changed at random, and show where they part
 grid                  show what the recording covers
 definitions           compare our messages with the definitions in Kafka's jars
 run                   run a Kafka until Ctrl-C
@@ -42,6 +43,8 @@ def main() -> int:
                 return exit_code(report.record())
             case "compare", []:
                 return exit_code(report.ottla_answers_so(read()))
+            case "explore", [seed, count] if seed.isdecimal() and count.isdecimal():
+                return exit_code(report.explore_both(int(seed), int(count)))
             case "grid", []:
                 return exit_code(report.show_grid(read()))
             case "definitions", []:

@@ -9,6 +9,7 @@ from compat.oracle.compare import differences, in_words, judge
 from compat.oracle.conversations import CONVERSATIONS
 from compat.oracle.definitions import differences as definition_differences
 from compat.oracle.differences import KNOWN, SERVED_LATER, UNANNOUNCED
+from compat.oracle.explore import explore
 from compat.oracle.grid import make_grid
 from compat.oracle.jars import find_jars
 from compat.oracle.recording import Recording, read, write
@@ -41,6 +42,13 @@ def everything() -> bool:
     print()
     print("All is well." if all(results) else "Not all is well: see above.")
     return all(results)
+
+
+def explore_both(seed: int, count: int) -> bool:
+    """Print what a new Kafka and a new Ottla answer differently when requests are changed at random."""
+    with compared_kafka() as kafka, compared_ottla() as ottla:
+        found = list(explore((kafka, ottla), CONVERSATIONS, read(), seed, count))
+    return told(f"of {count} changes from seed {seed} on are answered differently", found)
 
 
 def definitions_agree() -> bool:

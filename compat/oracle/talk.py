@@ -59,7 +59,7 @@ class Talk(Preparing):
         super().__init__(origin, prefix, Names(prefix, origin))
         self.turn = turn
         self.steps: list[Step] = []
-        self._held = held
+        self.held = held
         self._alter = alter
         self._connections: dict[str, Connection] = {}
         self._asked: dict[str, Asked] = {}
@@ -71,7 +71,7 @@ class Talk(Preparing):
 
     def version_of(self, key: ApiKey) -> int:
         """The version in which this round asks that API."""
-        return self._held.version_of(key, self.turn)
+        return self.held.version_of(key, self.turn)
 
     def ask(
         self,
