@@ -43,6 +43,10 @@ NOTHING_FOUND = FoundRecord(offset=-1, timestamp=-1, leader_epoch=-1)
 
 def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     """A partition that is named twice is refused once; a topic is answered for once, if it has partitions."""
+    try:
+        isolation = IsolationLevel.of(request.isolation_level)
+    except KafkaError as error:
+        return error_response(request, error.code)
     twice = named_twice(request)
     refused_already: set[tuple[str, int]] = set()
     topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
@@ -51,7 +55,7 @@ def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
         for asked in topic.partitions:
             key = topic.name, asked.partition_index
             if key not in twice:
-                replies.append(look_up(request, call, topic.name, asked))
+                replies.append(look_up(request, isolation, call, topic.name, asked))
             elif key not in refused_already:
                 refused_already.add(key)
                 replies.append(refused(asked, ErrorCode.INVALID_REQUEST))
@@ -75,10 +79,13 @@ def named_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
 
 
 def look_up(
-    request: ListOffsetsRequest, call: Call, topic: str, asked: ListOffsetsPartition
+    request: ListOffsetsRequest,
+    isolation: IsolationLevel,
+    call: Call,
+    topic: str,
+    asked: ListOffsetsPartition,
 ) -> ListOffsetsPartitionResponse:
     try:
-        isolation = IsolationLevel.of(request.isolation_level)
         if asked.timestamp < 0 and call.version < MARKER_VERSIONS.get(asked.timestamp, call.version + 1):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         leader = call.services.partitions.leader(topic, asked.partition_index)
@@ -119,3 +126,15 @@ def find(leader: Leader, timestamp: int, upper: int) -> FoundRecord:
 
 def refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=code)
+
+
+def error_response(request: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
+    """``code`` for every partition, as often as it is named."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[refused(asked, code) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )

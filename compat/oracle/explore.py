@@ -11,6 +11,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from compat.oracle.compare import in_words, judge
@@ -29,6 +30,9 @@ PATIENCE: Final = 4.0
 WORKERS: Final = 6
 
 TRIES_MAX: Final = 50
+
+TOLD_MAX: Final = 4
+"""Differences that are shown of one conversation: the first ones tell the most."""
 
 NUMBERS: Final = (-2, -1, 0, 1, 2, 3, 5, 7, 100)
 
@@ -109,7 +113,7 @@ def explore(
         if not expected.changed or not differing:
             return ""
         lines = [f"seed {number}: {held.subject}: {held.name}: round {turn}: {expected.changed}"]
-        return "\n    ".join([*lines, *in_words(differing)])
+        return "\n    ".join([*lines, *islice(in_words(differing), TOLD_MAX)])
 
     with ThreadPoolExecutor(WORKERS) as workers:
         yield from filter(None, workers.map(attempt, range(seed, seed + count)))

@@ -73,6 +73,7 @@ UNORDERED: Final = (
 
 SHARED: Final = {
     "DescribeLogDirs.results.topics": "name",
+    "DescribeTopicPartitions.topics": "name",
     "ListConfigResources.config_resources": "resource_name",
     "ListGroups.groups": "group_id",
     "Metadata.topics": "name",

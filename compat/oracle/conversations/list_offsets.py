@@ -113,5 +113,8 @@ def places(talk: Talk) -> None:
     talk.ask("a leader epoch to come, by time", look_up((t, 0, LONG_AGO_MS), epoch=5))
     for isolation in (1, 9):
         talk.ask(f"isolation level {isolation}", look_up((t, 0, LATEST), isolation=isolation))
+    spoilt = look_up((t, 0, LATEST), (NOWHERE.name, 0, LATEST), (t, 0, LATEST), isolation=9)
+    spoilt.topics += [ListOffsetsTopic(name=t), *look_up((t, 1, LATEST)).topics]
+    talk.ask("isolation level 9 of everything", spoilt)
     for replica in (-2, -3, 1, 7):
         talk.ask(f"replica {replica}", look_up((t, 0, LATEST), replica=replica))
