@@ -75,12 +75,3 @@ def _skip_tagged_fields(frame: Buffer, position: int) -> int:
         if position > len(frame):
             raise DecodeError("a request's header ends inside a tagged field")
     return position
-
-
-_CORRELATION_ID = struct.Struct(">i")
-_CORRELATION_ID_AND_NO_TAGS = struct.Struct(">ix")
-
-
-def write_response_header(correlation_id: int, *, flexible: bool) -> bytes:
-    """The header of a response; ``flexible`` chooses header version 1."""
-    return (_CORRELATION_ID_AND_NO_TAGS if flexible else _CORRELATION_ID).pack(correlation_id)

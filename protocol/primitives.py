@@ -78,31 +78,3 @@ def write_unsigned_varint(value: int) -> bytes:
 
 
 SMALL_VARINTS: Final = tuple(bytes((value,)) for value in range(0x80))
-
-
-def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """A signed (zigzag) 32-bit value and the position behind it."""
-    raw, position = read_unsigned_varint(buffer, position)
-    return (raw >> 1) ^ -(raw & 1), position
-
-
-def read_varlong(buffer: Buffer, position: int) -> tuple[int, int]:
-    """A signed (zigzag) 64-bit value and the position behind it; at most ten bytes."""
-    value = shift = 0
-    try:
-        while shift < 70:
-            byte = buffer[position]
-            position += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                value &= 0xFFFFFFFFFFFFFFFF
-                return (value >> 1) ^ -(value & 1), position
-            shift += 7
-    except IndexError:
-        raise DecodeError("bytes end inside a varlong") from None
-    raise DecodeError("a varlong has more than ten bytes")
-
-
-def write_varint(value: int) -> bytes:
-    """The bytes of a signed (zigzag) value of up to 64 bits."""
-    return write_unsigned_varint((value << 1) ^ (value >> 63))

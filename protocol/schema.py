@@ -8,7 +8,7 @@ Kafka's message definitions write them: ``"0-4"``, ``"3+"``, ``"2"`` or ``"none"
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, dataclass_transform
 
-from protocol.primitives import Array, Buffer, Fixed, Sized, WireType
+from protocol.primitives import Buffer, WireType
 
 if TYPE_CHECKING:
     from protocol.compiled import Reader, Writer
@@ -223,6 +223,3 @@ def _compile_constructor(cls: type[Struct]) -> None:
     arguments = ", *, " + ", ".join(parameters) if parameters else ""
     exec("\n".join([f"def __init__(self{arguments}):", *(body or ["    pass"])]), scope)
     cls.__init__ = scope["__init__"]  # type: ignore[method-assign]
-
-
-__all__ = ["Array", "Field", "Fixed", "Message", "Sized", "Struct", "version_range", "wire"]

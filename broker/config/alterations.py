@@ -78,11 +78,6 @@ def _refuse(names: Collection[str], why: str) -> None:
         raise ConfigError(f"{why}: [{', '.join(sorted(names))}]")
 
 
-def _is_read_only(name: str) -> bool:
-    known = find(Scope.BROKER, name)
-    return known is not None and known.update is Update.READ_ONLY
-
-
 def _is_per_broker(name: str) -> bool:
     known = find(Scope.BROKER, name)
     if known is not None:

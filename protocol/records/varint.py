@@ -45,9 +45,3 @@ def append_varint(data: bytearray, value: int) -> None:
         data.append(raw & 0x7F | 0x80)
         raw >>= 7
     data.append(raw)
-
-
-def size_of_varint(value: int) -> int:
-    """How many bytes ``append_varint`` appends for ``value``."""
-    raw = (value << 1) ^ (value >> 63)
-    return max(1, (raw.bit_length() + 6) // 7)
