@@ -31,7 +31,7 @@ test: $(VENV)/.dev
 check: lint types fast
 
 fast: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
