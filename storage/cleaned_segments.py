@@ -137,7 +137,8 @@ def _clean_group(
                 raise CorruptLog(source.file.path, place, str(error)) from error
             if left is not None:
                 waiting += left
-                target.note(RecordBatch(left), target.size_bytes)
+                made = RecordBatch(left)
+                target.note(made.last_offset, made.max_timestamp, target.size_bytes, made.size_bytes)
                 for aborted in transactions.kept:
                     target.transaction_index.append(aborted)
                 transactions.kept.clear()

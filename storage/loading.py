@@ -3,7 +3,7 @@
 import os
 
 from storage import paths
-from storage.checkpoints import format_epochs, read_epochs
+from storage.checkpoints import read_epochs
 from storage.config import LogConfig
 from storage.errors import CorruptFile, UnsupportedFormat
 from storage.leader_epochs import LeaderEpochs
@@ -12,8 +12,7 @@ from storage.partition_log import PartitionLog
 from storage.producer_replay import load_producers
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
-from storage.recovery import Cut, recover_log
-from storage.segment import Segment
+from storage.recovery import Cut, LogParts, recover_log
 from storage.segments import create_segment, find_index_damage, first_untrusted, list_segments
 from storage.swaps import finish_swaps
 
@@ -31,41 +30,52 @@ def load_log(
     log_start: int = 0,
     high_watermark: int = 0,
     may_cut: Cut = Cut.EVERYTHING,
+    recovery_max: int | None = None,
+    recovered_producers: ProducerState | None = None,
     now_ms: int,
 ) -> PartitionLog:
     """Open the log in ``directory``; the offsets are those of the checkpoints, 0 where these say nothing.
 
     Unless ``was_clean``, the log is recovered first, from the recovery point on.  Otherwise little
-    more than the directory and the tail of the last segment is read.  ``may_cut`` is for recovery.
+    more than the directory and the tail of the last segment is read.  ``may_cut`` is for recovery, and so is
+    ``recovery_max``, in bytes.  With ``recovered_producers`` all that was done already, elsewhere.
 
-    Raises OSError, CorruptFile, UnsupportedFormat.
+    Raises LargeRecovery, OSError, CorruptFile, UnsupportedFormat.
     """
-    producers: ProducerState | None = None
-    names = finish_swaps(services, directory)
-    epochs_path = os.path.join(directory, paths.LEADER_EPOCHS)
-    if was_clean:
+    parts: LogParts | None = None
+    if recovered_producers is None:
+        names = finish_swaps(services, directory)
+    else:
+        names = services.file_system.list_names(directory)
+        for name in names:
+            if name.endswith(paths.DELETED):  # by recovery
+                services.removals.add(os.path.join(directory, name), now_ms + config.file_delete_delay_ms)
+    if was_clean or recovered_producers is not None:
         try:
-            segments, log_end = _find_segments(services, directory, names, config, log_start, now_ms)
-            epochs = LeaderEpochs(read_epochs(services.file_system, epochs_path))
+            parts = _find_parts(services, directory, names, config, log_start, now_ms)
         except UnsupportedFormat:
             raise
         except CorruptFile as damage:
+            if not was_clean:
+                raise
             services.report(f"{damage}, although the log was closed properly; it is recovered")
             was_clean = False
-    if not was_clean:
-        producers = recover_log(
+            names = services.file_system.list_names(directory)
+    if parts is None:
+        parts = recover_log(
             services,
             directory,
+            names,
             config,
             recovery_point=recovery_point,
             log_start=log_start,
             may_cut=may_cut,
+            size_max=recovery_max,
             now_ms=now_ms,
         )
-        names = services.file_system.list_names(directory)
-        segments, log_end = _find_segments(services, directory, names, config, log_start, now_ms)
-        epochs = LeaderEpochs(read_epochs(services.file_system, epochs_path))
-    snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
+        recovered_producers = parts.producers
+    segments, log_end, epochs, snapshots = parts.segments, parts.log_end, parts.leader_epochs, parts.snapshots
+    producers = recovered_producers
     if log_end < log_start:
         services.report(
             f"{directory} ends at offset {log_end}, but is known to start at {log_start}; "
@@ -88,8 +98,6 @@ def load_log(
     epochs.truncate_from_start(log_start)
     snapshots.remove_strays([segment.base_offset for segment in segments])
     if not was_clean:
-        if epochs.changed:
-            services.file_system.replace_file(epochs_path, format_epochs(epochs.entries), sync=False)
         epochs.changed = True  # until the next flush has fsynced it
         snapshots.distrust()
     if producers is None:
@@ -113,22 +121,30 @@ def load_log(
         log_end=log_end,
         recovery_point=recovery_point,
         high_watermark=min(max(high_watermark, log_start), log_end),
+        stored_epochs=None if was_clean else parts.stored_epochs,
         is_recovered=not was_clean,
     )
 
 
-def _find_segments(
+def _find_parts(
     services: LogServices, directory: str, names: list[str], config: LogConfig, log_start: int, now_ms: int
-) -> tuple[list[Segment], int]:
-    """The segments, and the offset at which the last one ends.
+) -> LogParts:
+    """The parts of a log that is complete on disk.
 
-    Raises CorruptFile if an index is missing or wrong, or the last segment ends inside a batch.
+    Raises CorruptFile if an index is missing or wrong, the last segment ends inside a batch, or the list of
+    epochs is damaged.
     """
     segments = list_segments(services, directory, names, config, now_ms)
     for segment in segments:
         if (damage := find_index_damage(services, segment, names)) is not None:
             raise damage
-    return segments, segments[-1].read_next_offset() if segments else log_start
+    log_end = segments[-1].read_next_offset() if segments else log_start
+    epochs_path = os.path.join(directory, paths.LEADER_EPOCHS)
+    epochs = LeaderEpochs(
+        read_epochs(services.file_system, epochs_path) if paths.LEADER_EPOCHS in names else ()
+    )
+    snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
+    return LogParts(segments, log_end, epochs, epochs.entries, snapshots)
 
 
 def create_log(

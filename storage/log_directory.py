@@ -31,7 +31,9 @@ from storage.node_files import (
     write_topic_id,
 )
 from storage.partition_log import FlushJob, PartitionLog
+from storage.producer_state import ProducerState
 from storage.recovery import Cut
+from storage.recovery_job import RecoveryJob
 from storage.retention import may_have_expired
 from storage.segments import list_segments
 
@@ -214,11 +216,22 @@ class LogDirectory:
         return log
 
     def open_log(
-        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, now_ms: int
+        self,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        *,
+        recovery_max: int | None = None,
+        recovered_producers: ProducerState | None = None,
+        now_ms: int,
     ) -> PartitionLog:
         """The log, from disk if it is not open yet, recovered if need be.
 
-        Raises ReplicaNotFound, InconsistentTopicId, CorruptLog, UnsupportedFormat, DiskFailure.
+        ``recovery_max`` and ``recovered_producers`` are as in ``load_log``.
+
+        Raises ReplicaNotFound, InconsistentTopicId, CorruptLog, UnsupportedFormat, DiskFailure, and
+        LargeRecovery.
         """
         replica = (topic, partition)
         log = self._logs.get(replica)
@@ -244,6 +257,8 @@ class LogDirectory:
                 recovery_point=self._recovery_points.get(replica, 0),
                 log_start=self._log_starts.get(replica, 0),
                 high_watermark=self._high_watermarks.get(replica, 0),
+                recovery_max=recovery_max,
+                recovered_producers=recovered_producers,
                 now_ms=now_ms,
             )
         except OSError as error:
@@ -251,6 +266,19 @@ class LogDirectory:
         self._logs[replica] = log
         self._unrecovered.discard(replica)
         return log
+
+    def recovery_job(self, topic: str, partition: int, config: LogConfig, *, now_ms: int) -> RecoveryJob:
+        """What another process must be told to recover a log; ``open_log`` takes what it answers."""
+        self._check_presence(topic, partition)
+        return RecoveryJob(
+            directory=self._replica_path(topic, partition),
+            recovery_point=self._recovery_points.get((topic, partition), 0),
+            log_start=self._log_starts.get((topic, partition), 0),
+            now_ms=now_ms,
+            producer_expiration_ms=self.services.producer_expiration_ms,
+            segment_index_bytes=config.segment_index_bytes,
+            index_interval_bytes=config.index_interval_bytes,
+        )
 
     def may_need_care(self, topic: str, partition: int, config: LogConfig, *, now_ms: int) -> bool:
         """Whether retention or the cleaner may have work in a closed log: by a glance at its files.

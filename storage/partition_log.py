@@ -85,10 +85,14 @@ class PartitionLog:
         log_end: int,
         recovery_point: int,
         high_watermark: int,
+        stored_epochs: tuple[tuple[int, int], ...] | None = None,
         is_new: bool = False,
         is_recovered: bool = False,
     ) -> None:
-        """For ``loading`` and ``LogDirectory``: the parts must agree with what is on disk."""
+        """For ``loading`` and ``LogDirectory``: the parts must agree with what is on disk.
+
+        ``stored_epochs`` is what the checkpoint of leader epochs says, if that is known.
+        """
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
@@ -121,9 +125,7 @@ class PartitionLog:
         """Deleted: there is nothing left that could be flushed."""
         self._has_changes = is_new or is_recovered
         """Something is to be flushed or noted before the files can be left alone."""
-        self._complete_end = log_end if is_recovered else -1
-        """As long as the log ends there, its files need nothing but an fsync: recovery completed them."""
-        self._stored_epochs = leader_epochs.entries if is_recovered else None
+        self._stored_epochs = stored_epochs
         """What the checkpoint of leader epochs says, if nothing else was stored since."""
         self._cuts = 0
         """How often the log was truncated: a flush that began before must not move recovery_point."""
@@ -688,8 +690,6 @@ class PartitionLog:
             return False
         if self._active not in self._unsynced:
             self._unsynced.append(self._active)
-        if self.log_end == self._complete_end and not self._names_changed and not self._cuts:
-            return True
         try:
             self._active.seal()
             self._names_changed += 1

@@ -84,7 +84,7 @@ class ProducerState:
     without checking: what is in the log has been accepted.
     """
 
-    __slots__ = ("_decided", "_open", "end_offset", "entries", "expiration_ms")
+    __slots__ = ("_open", "decided", "end_offset", "entries", "expiration_ms")
 
     def __init__(self, end_offset: int = 0, *, expiration_ms: int = 86_400_000) -> None:
         self.entries: dict[int, ProducerEntry] = {}
@@ -92,7 +92,7 @@ class ProducerState:
         self.expiration_ms = expiration_ms
         self._open: dict[int, int] = {}
         """First offset -> producer id of transactions without a marker, in order of offset."""
-        self._decided: dict[int, int] = {}
+        self.decided: dict[int, int] = {}
         """First offset -> marker's offset, where the marker is not below the high watermark yet."""
 
     # Before the write
@@ -195,7 +195,7 @@ class ProducerState:
             return None
         entry.transaction_start = NO_TRANSACTION
         self._open.pop(start, None)
-        self._decided[start] = batch.base_offset
+        self.decided[start] = batch.base_offset
         return EndedTransaction(batch.producer_id, start, batch.base_offset, marker.is_commit)
 
     # What readers may see
@@ -208,15 +208,15 @@ class ProducerState:
     @property
     def first_unstable(self) -> int | None:
         """First offset of the oldest transaction that has no marker below the high watermark."""
-        if not self._open and not self._decided:
+        if not self._open and not self.decided:
             return None
-        return min([*self._open, *self._decided])
+        return min([*self._open, *self.decided])
 
     def advance_high_watermark(self, high_watermark: int) -> None:
         """Forget ended transactions whose markers are replicated now."""
-        if self._decided:
-            for start in [s for s, marker in self._decided.items() if marker < high_watermark]:
-                del self._decided[start]
+        if self.decided:
+            for start in [s for s, marker in self.decided.items() if marker < high_watermark]:
+                del self.decided[start]
 
     def last_stable_after(self, ended: EndedTransaction) -> int:
         """What the last stable offset will be once ``ended`` is replicated: the transaction index has it."""
@@ -250,5 +250,5 @@ class ProducerState:
     def clear(self, end_offset: int) -> None:
         self.entries.clear()
         self._open.clear()
-        self._decided.clear()
+        self.decided.clear()
         self.end_offset = end_offset

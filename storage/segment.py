@@ -145,7 +145,7 @@ class Segment:
         self._is_loaded = True
         try:
             for position, batch in read_headers(self.file.open(), 0, size):
-                self.note(batch, position)
+                self.note(batch.last_offset, batch.max_timestamp, position, batch.size_bytes)
         except CorruptFile:
             pass  # told to whoever reads there
         self.size_bytes = size
@@ -234,12 +234,15 @@ class Segment:
         if len(places) >= _PLACES_MAX:
             places.clear()
         places[batch.base_offset] = position
-        self.note(batch, position)
+        self.note(
+            batch.base_offset + batch.last_offset_delta, batch.max_timestamp, position, batch.size_bytes
+        )
 
-    def note(self, batch: RecordBatch, position: int) -> None:
-        """Count in a batch that the file has at ``position``, where the segment ended so far."""
-        last_offset = batch.base_offset + batch.last_offset_delta
-        timestamp = batch.max_timestamp
+    def note(self, last_offset: int, timestamp: int, position: int, size_bytes: int) -> None:
+        """Count in a batch that the file has at ``position``, where the segment ended so far.
+
+        The offset is that of its last record, the timestamp the batch's maximum.
+        """
         if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
             self._offset_of_max_timestamp = last_offset
@@ -249,7 +252,7 @@ class Segment:
             self._last_indexed = position
         elif not position:
             self._first_timestamp = timestamp
-        self.size_bytes = position + batch.size_bytes
+        self.size_bytes = position + size_bytes
 
     def note_aborted(self, ended: EndedTransaction, last_stable: int) -> None:
         """The marker that was counted in last has aborted a transaction."""
@@ -269,6 +272,11 @@ class Segment:
         self.time_index.append(self._max_timestamp, self._offset_of_max_timestamp)
         self._store_indexes()
         self._places.clear()
+
+    def store_indexes_if_large(self) -> None:
+        """Write what has gathered of them in memory, if it is much."""
+        if self.offset_index.wants_store or self.time_index.wants_store:
+            self._store_indexes()
 
     def _store_indexes(self) -> None:
         self.offset_index.store()
@@ -371,11 +379,16 @@ class Segment:
                 self._max_timestamp = batch.max_timestamp
                 self._offset_of_max_timestamp = batch.last_offset
 
-    def reset_indexes(self) -> None:
-        """Forget what the indexes say, and the size: recovery counts every batch in again."""
-        self.offset_index.reset()
-        self.time_index.reset()
-        self.transaction_index.reset()
+    def reset_indexes(self, names: Container[str]) -> None:
+        """Forget what the indexes say, and the size: recovery counts every batch in again.
+
+        ``names`` are those of the files that there are.
+        """
+        for index in (self.offset_index, self.time_index, self.transaction_index):
+            if os.path.basename(index.path) in names:
+                index.reset()
+            else:
+                index.begin()
         self.size_bytes = 0
         self._last_indexed = 0
         self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset

@@ -77,7 +77,7 @@ def read_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Rec
             window = file.pread(min(_HEADERS_WINDOW, end - position), position)
             window_position = position
             at = 0
-        batch = _read_header(file, window, at, position, end)
+        batch = check_header(file, window, at, position, end)
         yield position, batch
         position += batch.size_bytes
 
@@ -94,7 +94,7 @@ def read_stored_batches(
             window = file.pread(min(window_size, end - position), position)
             window_position = position
             at = 0
-        batch = _read_header(file, window, at, position, end)
+        batch = check_header(file, window, at, position, end)
         if at + batch.size_bytes > len(window):
             window = file.pread(min(max(window_size, batch.size_bytes), end - position), position)
             window_position = position
@@ -137,7 +137,11 @@ def _is_valid_batch(file: File, position: int, end: int, lowest_offset: int) -> 
     return True
 
 
-def _read_header(file: File, window: bytes, at: int, position: int, end: int) -> RecordBatch:
+def check_header(file: File, window: bytes, at: int, position: int, end: int) -> RecordBatch:
+    """The batch whose header stands at byte ``at`` of a window, which is byte ``position`` of the file.
+
+    Raises CorruptLog, TornBatch or UnsupportedFormat unless a whole one can stand there, before ``end``.
+    """
     if len(window) - at < RECORD_BATCH_OVERHEAD:
         raise TornBatch(file.path, position, f"{end - position} bytes hold no whole batch")
     batch = RecordBatch(window, at)

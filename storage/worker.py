@@ -1,9 +1,11 @@
 """``python -m storage.worker``: a process of its own for what computes for long.
 
 Threads would share the interpreter's lock with the broker's loop.  Each line on standard input is one
-job, as JSON; the answers are lines on standard output: any number of ``{"ready": [bases]}``, then
-``{"cleaned": …}`` or ``{"failed": text, "is_damage": …}``.  When standard input closes, which it does
-however the broker ends, the process is gone.
+job, as JSON, and the answers are lines on standard output.  For ``{"clean": …}``, which compacts a log,
+these are any number of ``{"ready": [bases]}``, then ``{"cleaned": …}``; for ``{"recover": …}`` any number of
+``{"checked": bytes}`` and ``{"report": line}``, then ``{"recovered": …}``; for either it may be
+``{"failed": text, "is_damage": …}`` in the end.  When standard input closes, which it does however the
+broker ends, the process is gone.
 """
 
 import json
@@ -21,10 +23,9 @@ from storage.cleaner import CleaningJob
 from storage.errors import StorageError
 from storage.filesystem import RealFileSystem
 from storage.log_services import LogServices
+from storage.recovery_job import RecoveryJob, Say, run_recovery
 
 OPEN_FILES_MAX = 64
-
-Say = Callable[[dict[str, Any]], None]
 
 
 class Throttle:
@@ -53,15 +54,18 @@ class Throttle:
 
 def do_job(services: LogServices, line: bytes, say: Say) -> None:
     """Do one job and say what comes of it."""
+    ((kind, facts),) = json.loads(line).items()
     try:
-        job = CleaningJob(**json.loads(line))
-        cleaned = clean(services, job, lambda bases: say({"ready": bases}), Throttle(job.bytes_per_second))
+        if kind == "recover":
+            run_recovery(services, RecoveryJob(**facts), say)
+        else:
+            job = CleaningJob(**facts)
+            throttle = Throttle(job.bytes_per_second)
+            say({"cleaned": clean(services, job, lambda bases: say({"ready": bases}), throttle)})
     except (StorageError, DecodeError) as damage:
         say({"failed": str(damage), "is_damage": True})
     except OSError as error:
         say({"failed": str(error), "is_damage": False})
-    else:
-        say({"cleaned": cleaned})
 
 
 def main() -> None:
@@ -80,7 +84,7 @@ def main() -> None:
     services = LogServices(
         RealFileSystem(),
         random_below=lambda _: 0,
-        report=lambda line: None,  # it opens no log, so it finds nothing to repair
+        report=lambda line: say({"report": line}),
         open_files_max=OPEN_FILES_MAX,
     )
     while True:

@@ -1,17 +1,14 @@
 """Compaction of this broker's logs: which one is next, the process that does it, and the swap afterwards."""
 
-import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import trio
 
-import storage
 from broker.flushing import run_flush
 from broker.partitions.housekeeping import delete_expired
+from broker.partitions.worker_process import WorkerGone, WorkerProcess
 from protocol.errors import DecodeError
 from storage.cleaner import BYTES_PER_KEY, Cleanable, Cleaned, CleaningJob
 from storage.errors import CorruptFile, DiskFailure, StorageError
@@ -22,12 +19,6 @@ if TYPE_CHECKING:
     from broker.services import Services
     from storage.log_directory import LogDirectory
     from storage.partition_log import PartitionLog
-
-PACKAGES = str(Path(storage.__file__).resolve().parent.parent)
-"""Where this process has ``storage`` from: no other of that name may take its place in the worker."""
-
-GRACE_SECONDS = 5
-"""How long a worker has to end after its standard input is closed."""
 
 SwapIn: TypeAlias = Callable[[list[int]], Awaitable[None]]
 
@@ -40,74 +31,26 @@ class CleaningFailed(Exception):
         self.is_damage = is_damage
 
 
-class Worker:
-    """A ``storage.worker`` process, started with its first job; one job at a time."""
-
-    def __init__(self) -> None:
-        self._process: trio.Process | None = None
-        self._received = b""
+class Worker(WorkerProcess):
+    """Cleans in a process of its own."""
 
     async def clean(self, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
         """Have a job done; ``swap_in`` is called whenever a cleaned segment is complete.
 
         Raises CleaningFailed.
         """
-        from json import dumps, loads
-
-        process = await self._running_process()
-        assert process.stdin is not None
         try:
-            await process.stdin.send_all(dumps(job._asdict()).encode() + b"\n")
+            await self.give("clean", job._asdict())
             while True:
-                answer: dict[str, Any] = loads(await self._receive_line(process))
+                answer = await self.hear()
                 if "ready" in answer:
                     await swap_in(answer["ready"])
                 elif "cleaned" in answer:
                     return Cleaned(*answer["cleaned"])
-                else:
+                elif "failed" in answer:
                     raise CleaningFailed(answer["failed"], is_damage=answer["is_damage"])
-        except trio.BrokenResourceError:
-            await self.close()
+        except WorkerGone:
             raise CleaningFailed("the worker process is gone", is_damage=False) from None
-
-    async def _running_process(self) -> trio.Process:
-        if self._process is None:
-            self._received = b""
-            self._process = await trio.lowlevel.open_process(
-                [sys.executable, "-P", "-m", "storage.worker"],
-                stdin=-1,
-                stdout=-1,
-                env=os.environ | {"PYTHONPATH": PACKAGES},
-                # Ctrl-C is the broker's affair, which ends this process when it has ended its own work.
-                start_new_session=True,
-            )
-        return self._process
-
-    async def _receive_line(self, process: trio.Process) -> bytes:
-        assert process.stdout is not None
-        while b"\n" not in self._received:
-            some = await process.stdout.receive_some()
-            if not some:
-                raise trio.BrokenResourceError
-            self._received += some
-        line, _, self._received = self._received.partition(b"\n")
-        return line
-
-    async def close(self) -> None:
-        """Let the process end; nothing happens if there is none."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with trio.CancelScope(shield=True):
-            await process.stdin.aclose()
-            await process.stdout.aclose()
-            with trio.move_on_after(GRACE_SECONDS):
-                await process.wait()
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
 
 
 class LocalWorker:

@@ -294,42 +294,15 @@ class PartitionManager:
                 self._set_aside(directory, replica, f"{path} is not in the cluster's metadata")
         for topic in image.topics.values():
             self._follow(topic)
-        await self._recover()
-
-    async def _recover(self) -> None:
-        unrecovered = [
-            (replica, directory)
+        unrecovered = {
+            replica: directory
             for replica, directory in self._homes.items()
             if directory.needs_recovery(*replica)
-        ]
-        if not unrecovered:
-            return
-        log = self._services.log
-        log.info(f"recovering {len(unrecovered)} partitions after an unclean stop")
-        queue = iter(unrecovered)
+        }
+        if unrecovered:
+            from broker.partitions.recovering import recover_logs
 
-        async def recover_next() -> None:
-            for replica, directory in queue:
-                try:
-                    await self._services.run_blocking(self._recover_one, replica, directory)
-                except StorageError as failure:
-                    log.error(f"partition {replica[1]} of {replica[0]} cannot be recovered: {failure}")
-
-        async with trio.open_nursery() as nursery:
-            for _ in range(self._services.config.get("num.recovery.threads.per.data.dir")):
-                nursery.start_soon(recover_next)
-
-    def _recover_one(self, replica: Replica, directory: LogDirectory) -> None:
-        topic = self._services.image.topics[replica[0]]
-        try:
-            directory.open_log(
-                *replica,
-                topic.id,
-                LogConfig.from_settings(self.settings_of(topic.name)),
-                now_ms=self._services.clock.now_ms(),
-            )
-        except InconsistentTopicId:
-            pass  # put aside when somebody asks for the partition
+            await recover_logs(self._services, self, unrecovered)
 
     async def _make_missing(self) -> None:
         """Give new replicas their folders, one by one: each costs an fsync."""

@@ -496,7 +496,7 @@ def test_a_power_cut_while_many_logs_are_closed_leaves_no_mark_without_the_data(
 ) -> None:
     directory = many.open()
     reopen_many(directory)
-    many.memory.stop_after = chance.randrange(1, 200)
+    many.memory.stop_after = chance.randrange(1, 2000)
     try:
         directory.close()
     except PowerCut:
@@ -504,7 +504,7 @@ def test_a_power_cut_while_many_logs_are_closed_leaves_no_mark_without_the_data(
     else:
         many.memory.lose_power()
     directory = many.open()
-    if directory.was_clean:
+    if directory.was_clean and directory.replicas:  # of a directory that was never fsynced nothing is left
         reopen_many(directory)
 
 

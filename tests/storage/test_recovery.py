@@ -103,6 +103,7 @@ def test_segments_behind_the_damage_are_removed() -> None:
     assert len(world.reports) == 1 + len(bases[2:])
     assert sum(name.endswith(".log.deleted") for name in world.names()) == len(bases[2:])
     assert log.leader_epochs.latest == log.log_end - 1
+    log.close()
     assert {name for name in world.names() if name.endswith(".snapshot")} == {
         f"{offset:020d}.snapshot" for offset in (bases[1], log.log_end)
     }

@@ -59,11 +59,15 @@ def process() -> Iterator["subprocess.Popen[bytes]"]:
         worker.kill()
 
 
+def line_of(job: CleaningJob) -> bytes:
+    return json.dumps({"clean": job._asdict()}).encode() + b"\n"
+
+
 def send(process: "subprocess.Popen[bytes]", job: CleaningJob) -> list[dict[str, Any]]:
     """The answers to one job."""
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps(job._asdict()).encode() + b"\n")
+    process.stdin.write(line_of(job))
     process.stdin.flush()
     answers: list[dict[str, Any]] = []
     while not answers or "ready" in answers[-1]:
@@ -93,14 +97,14 @@ def test_the_process_ends_with_its_input(process: "subprocess.Popen[bytes]", log
 def test_it_ends_even_in_the_middle_of_a_job(process: "subprocess.Popen[bytes]", log: PartitionLog) -> None:
     assert process.stdin is not None
     slow = job_for(log)._replace(bytes_per_second=1)
-    process.stdin.write(json.dumps(slow._asdict()).encode() + b"\n")
+    process.stdin.write(line_of(slow))
     process.stdin.close()
     assert process.wait(timeout=30) == 0
 
 
 def failure(services: LogServices, job: CleaningJob) -> dict[str, Any]:
     said: list[dict[str, Any]] = []
-    do_job(services, json.dumps(job._asdict()).encode(), said.append)
+    do_job(services, line_of(job), said.append)
     return said[-1]
 
 

@@ -281,6 +281,7 @@ async def test_replicas_missing_on_disk_are_made() -> None:
 async def test_a_damaged_replica_does_not_keep_the_others_from_serving() -> None:
     async with one_broker() as broker:
         broker.create_topic("t", partitions=2)
+        broker.produce("t")
         await settle()
         image = broker.image
     disk = broker.file_system
