@@ -25,6 +25,8 @@ def handle(request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
         for topic in request.topics
         for partition in topic.partitions
     }
+    if call.services.partitions.missing:
+        call.services.partitions.require_made(asked)
     results: dict[str, DeleteRecordsTopicResult] = {}
     for (topic, _), partition in asked.items():
         if topic not in results:

@@ -16,6 +16,11 @@ UNKNOWN_TOPIC = "This server does not host this topic-partition."
 
 
 def handle(request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+    partitions = call.services.partitions
+    if partitions.missing:
+        partitions.require_made(
+            (topic.name, partition) for topic in request.topics for partition in topic.partition_indexes
+        )
     return DescribeProducersResponse(
         topics=[
             TopicResponse(

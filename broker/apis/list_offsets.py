@@ -47,6 +47,11 @@ def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
         isolation = IsolationLevel.of(request.isolation_level)
     except KafkaError as error:
         return error_response(request, error.code)
+    partitions = call.services.partitions
+    if partitions.missing:
+        partitions.require_made(
+            (topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions
+        )
     twice = named_twice(request)
     refused_already: set[tuple[str, int]] = set()
     topics: dict[str, list[ListOffsetsPartitionResponse]] = {}

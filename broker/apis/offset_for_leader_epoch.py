@@ -12,6 +12,11 @@ from protocol.messages.offset_for_leader_epoch import (
 
 
 def handle(request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
+    partitions = call.services.partitions
+    if partitions.missing:
+        partitions.require_made(
+            (topic.topic, asked.partition) for topic in request.topics for asked in topic.partitions
+        )
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

@@ -72,6 +72,8 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
         return refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
     partitions = call.services.partitions
+    if partitions.missing:
+        partitions.require_made(batches)
     now_ms = call.received_ms
     acks = request.acks
     response = ProduceResponse()

@@ -28,7 +28,7 @@ from broker.network.peer import Peer, PeerGone
 from broker.network.sending import Part, RunBlocking, send_parts
 from broker.network.timers import Timers
 from broker.network.turns import Turns
-from broker.network.waiting import Waiting
+from broker.network.waiting import NotYet, Waiting
 
 _POISON = b"\xdb"
 
@@ -54,8 +54,8 @@ class Dispatch(Protocol):
     def may_overlap(self, frame: memoryview) -> bool:
         """Whether this request may start while earlier ones of its kind are not answered."""
 
-    def start(self, frame: memoryview, connection: ConnectionState) -> list[Part] | Pending:
-        """Handle the request.  An empty list if it has no answer."""
+    def start(self, frame: memoryview, connection: ConnectionState) -> list[Part] | Pending | NotYet:
+        """Handle the request.  An empty list if it has no answer; ``NotYet`` if it must be started again."""
 
 
 class Surroundings:
@@ -234,6 +234,8 @@ class Connection:
                 await turns.take()
                 with turns:
                     outcome = dispatch.start(frame, state)
+            if isinstance(outcome, NotYet):
+                outcome = await self._start_later(frame, outcome)
             if isinstance(outcome, list):
                 if poison:
                     frame[:] = _POISON * len(frame)
@@ -257,6 +259,23 @@ class Connection:
         if inbox.lent is not None:
             self._surroundings.memory.give_back(self, inbox.lent)
             inbox.lent = None
+
+    async def _start_later(self, frame: memoryview, outcome: NotYet) -> list[Part] | Pending:
+        """Start a request again as soon as it can be handled; those before it are answered meanwhile."""
+        while True:
+            waiting = outcome.waiting
+            waiting.notify(self._wake)
+            await self._flush()
+            while not waiting.is_answered:
+                await self._park()
+                await self._flush()
+            turns = self._surroundings.turns
+            await turns.take()
+            with turns:
+                again = self._dispatch.start(frame, self.state)
+            if not isinstance(again, NotYet):
+                return again
+            outcome = again
 
     def _add_ready(self, parts: list[Part]) -> None:
         self._ready += parts

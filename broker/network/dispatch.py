@@ -10,7 +10,7 @@ from broker.apis.table import Api
 from broker.errors import CloseConnection, DecodeError, ErrorCode, KafkaError, error_code_of
 from broker.network.call import Call, ConnectionState
 from broker.network.sending import Part
-from broker.network.waiting import Waiting
+from broker.network.waiting import NotYet, Waiting
 from protocol.api_keys import ApiKey
 from protocol.headers import read_client_id, read_request_start
 from protocol.schema import Message
@@ -37,7 +37,9 @@ class Dispatcher:
     * a ``Waiting`` that will be answered with one of these;
     * None, if the request has no answer (Produce with acks=0).
 
-    An exception of the handler becomes an error response: ``KafkaError`` and ``StorageError`` with their
+    A handler that cannot begin yet raises ``NotYet``, and is called again with the same request.
+
+    Any other exception of it becomes an error response: ``KafkaError`` and ``StorageError`` with their
     own code, anything else with UNKNOWN_SERVER_ERROR and a traceback in the log.  Where an error of the
     whole request belongs in its response is known to the module, if it offers ``error_response(request,
     code)``, which may return None; otherwise it is the top-level error code, if there is one.  Where there
@@ -55,8 +57,10 @@ class Dispatcher:
         api = self._apis.get(_API_KEY.unpack_from(frame)[0])
         return api is not None and api.may_overlap
 
-    def start(self, frame: memoryview, connection: ConnectionState) -> "list[Part] | PendingRequest":
+    def start(self, frame: memoryview, connection: ConnectionState) -> "list[Part] | PendingRequest | NotYet":
         """Handle one request: the parts of its answer, none if it has none, or its place.
+
+        Or nothing was done, because something has to be waited for first: then start it again.
 
         Raises ``CloseConnection`` and nothing else.
         """
@@ -84,6 +88,8 @@ class Dispatcher:
             return self._encode(api, call, answer)
         except CloseConnection:
             raise
+        except NotYet as not_yet:
+            return not_yet
         except Exception as error:
             return self._encode_failure(api, request, call, error)
 

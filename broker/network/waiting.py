@@ -8,6 +8,15 @@ import trio
 Answer = TypeVar("Answer")
 
 
+class NotYet(Exception):
+    """A handler raises it that has done nothing so far: the request is handled anew when ``waiting`` is
+    answered."""
+
+    def __init__(self, waiting: "Waiting[None]") -> None:
+        super().__init__("something that the request needs is being made")
+        self.waiting = waiting
+
+
 class Waiting(Generic[Answer]):
     """What a handler returns when it cannot answer at once: a long poll, a joining member, a write on its
     way.

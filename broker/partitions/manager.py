@@ -1,6 +1,6 @@
 """The partitions of this broker: which of them it leads, and where their logs are."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +12,7 @@ from broker.errors import ErrorCode, KafkaError
 from broker.flushing import run_flush
 from broker.metadata.image import MetadataImage, PartitionImage, ResourceType, TopicImage
 from broker.metadata.replay import MetadataChanges
+from broker.network.waiting import NotYet, Waiting
 from broker.partitions.cleaning import keep_compacted
 from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
 from broker.partitions.housekeeping import keep_house
@@ -48,8 +49,8 @@ class _Missing(NamedTuple):
 class PartitionManager:
     """Follows the cluster's image: makes, opens and deletes logs, and knows who leads each.
 
-    A log is opened when somebody asks for its partition.  A new one is made in the background, or at once
-    when somebody asks before that.
+    A log is opened when somebody asks for its partition.  A new one is made in the background; those that
+    somebody waits for, see ``require_made``, come first.
     """
 
     def __init__(self, services: "Services", directories: Sequence[LogDirectory]) -> None:
@@ -60,7 +61,10 @@ class PartitionManager:
         """Every open one twice, under its topic's name and under its id."""
         self._homes: dict[Replica, LogDirectory] = {}
         """Where each replica lies."""
-        self._missing: dict[Replica, _Missing] = {}
+        self.missing: dict[Replica, _Missing] = {}
+        """Replicas that are still to be made."""
+        self._awaited: dict[Replica, list[Callable[[], None]]] = {}
+        """Whom to tell when one is made, cannot be made, or is wanted no longer."""
         self._disk_lock = Lock()
         """Held while a replica is made, opened or deleted, in the loop or in a thread."""
         self._has_missing = trio.Event()
@@ -87,6 +91,36 @@ class PartitionManager:
         """The same for topic and partition as one key."""
         leader = self._leaders.get(key)
         return self._lead(key) if leader is None else leader
+
+    def require_made(self, keys: Iterable[PartitionKey]) -> None:
+        """Raise ``NotYet`` until no log of these partitions is still to be made.
+
+        Making one costs an fsync, which the loop should not wait for hundreds of times.  While nothing is
+        ``missing`` there is no need to call this.
+        """
+        topics_by_id = self._services.image.topics_by_id
+        replicas = set()
+        for name, index in keys:
+            if not isinstance(name, str):
+                if (topic := topics_by_id.get(name)) is None:
+                    continue
+                name = topic.name
+            if (name, index) in self.missing:
+                replicas.add((name, index))
+        if not replicas:
+            return
+        waiting: Waiting[None] = Waiting()
+        unmade = len(replicas)
+
+        def made() -> None:
+            nonlocal unmade
+            unmade -= 1
+            if not unmade:
+                waiting.answer(None)
+
+        for replica in replicas:
+            self._awaited.setdefault(replica, []).append(made)
+        raise NotYet(waiting)
 
     @property
     def open_leaders(self) -> list[Leader]:
@@ -207,7 +241,7 @@ class PartitionManager:
             *replica, missing.topic_id, missing.config, now_ms=self._services.clock.now_ms()
         )
         self._homes[replica] = directory
-        self._missing.pop(replica, None)
+        self.missing.pop(replica, None)
         return log
 
     def _set_aside(self, directory: LogDirectory, replica: Replica, reason: str) -> None:
@@ -216,7 +250,7 @@ class PartitionManager:
         self._services.log.warn(f"{reason}; it is kept as {path}")
 
     def _delete(self, replica: Replica) -> None:
-        self._missing.pop(replica, None)
+        self.missing.pop(replica, None)
         leader = self._leaders.pop(replica, None)
         settings = self._services.config.topic({})  # the topic's own are gone with it
         if leader is not None:
@@ -253,13 +287,13 @@ class PartitionManager:
             replica = topic.name, index
             leader = self._leaders.get(replica)
             if node_id not in partition.replicas:
-                if leader is not None or replica in self._homes or replica in self._missing:
+                if leader is not None or replica in self._homes or replica in self.missing:
                     self._delete(replica)
             elif leader is None:
-                if replica not in self._homes and replica not in self._missing:
+                if replica not in self._homes and replica not in self.missing:
                     if config is None:
                         config = LogConfig.from_settings(self.settings_of(topic.name))
-                    self._missing[replica] = _Missing(topic.id, config)
+                    self.missing[replica] = _Missing(topic.id, config)
                     self._has_missing.set()
             elif partition.leader != node_id:
                 del self._leaders[replica], self._leaders[topic.id, index]
@@ -309,17 +343,21 @@ class PartitionManager:
         while True:
             await self._has_missing.wait()
             self._has_missing = trio.Event()
-            while self._missing:
-                await self._services.run_blocking(self._make_missing_one, next(iter(self._missing)))
+            while self.missing or self._awaited:
+                replica = next(iter(self._awaited or self.missing))
+                await self._services.run_blocking(self._make_missing_one, replica)
+                for made in self._awaited.pop(replica, ()):
+                    made()
 
     def _make_missing_one(self, replica: Replica) -> None:
         with self._disk_lock:
-            missing = self._missing.pop(replica, None)
+            missing = self.missing.get(replica)
             if missing is None:
                 return  # somebody has asked for it meanwhile, or deleted it
             try:
                 self._make(replica, missing)
             except StorageError as failure:  # tried again, and answered for, when somebody asks for it
+                self.missing.pop(replica, None)
                 self._complain(f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}")
 
     # What leaders ask for

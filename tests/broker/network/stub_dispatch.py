@@ -4,6 +4,7 @@ import io
 import struct
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import cast
 
 import trio
 
@@ -15,7 +16,7 @@ from broker.network.memory import FrameMemory
 from broker.network.sending import Part
 from broker.network.timers import Timers
 from broker.network.turns import Turns
-from broker.network.waiting import Waiting
+from broker.network.waiting import NotYet, Waiting
 from tests.broker.network.memory_peer import MemoryPeer
 
 
@@ -52,8 +53,9 @@ class StubDispatch:
     """Answers words.
 
     ``now…`` is answered at once with itself, ``silent`` with nothing, ``wait…`` when the test says so,
-    ``over…`` likewise but such requests may overlap, ``held…`` likewise but keeping its bytes, ``bad…``
-    closes.  Other words are looked up in ``answers``.
+    ``over…`` likewise but such requests may overlap, ``held…`` likewise but keeping its bytes, ``later…``
+    when the test has said so as often as ``not_yet`` tells, ``bad…`` closes.  Other
+    words are looked up in ``answers``.
     """
 
     def __init__(self) -> None:
@@ -61,6 +63,7 @@ class StubDispatch:
         self.frames: list[memoryview] = []
         self.waitings: dict[bytes, Waiting[object]] = {}
         self.answers: dict[bytes, Callable[[], list[Part]]] = {}
+        self.not_yet = 1
         self.make_waiting: Callable[[bytes], Waiting[object]] = lambda word: Waiting(
             exclusive=word.startswith(b"held")
         )
@@ -68,7 +71,7 @@ class StubDispatch:
     def may_overlap(self, frame: memoryview) -> bool:
         return bytes(frame[:4]) in (b"over", b"held")
 
-    def start(self, frame: memoryview, connection: ConnectionState) -> list[Part] | Pending:
+    def start(self, frame: memoryview, connection: ConnectionState) -> list[Part] | Pending | NotYet:
         assert not frame.readonly
         word = bytes(frame)
         self.started.append(word[:20])
@@ -80,6 +83,11 @@ class StubDispatch:
         if word.startswith((b"wait", b"over", b"held")):
             waiting = self.waitings[word] = self.make_waiting(word)
             return StubPending(waiting, may_overlap=self.may_overlap(frame))
+        if word.startswith(b"later") and self.not_yet:
+            self.not_yet -= 1
+            made: Waiting[None] = Waiting()
+            self.waitings[word] = cast(Waiting[object], made)
+            return NotYet(made)
         return [] if word == b"silent" else [framed(word)]
 
 

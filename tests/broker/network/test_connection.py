@@ -102,6 +102,31 @@ async def test_others_wait_until_the_connection_owes_nothing() -> None:
         assert served.answers == [b"1", b"2", b"now"]
 
 
+async def test_a_request_that_cannot_be_handled_yet_is_started_again_and_nothing_passes_it() -> None:
+    served = Served()
+    served.dispatch.not_yet = 2
+    async with serving(served):
+        assert await served.exchange(b"over 1", b"later", b"now") == []
+        served.dispatch.waitings[b"over 1"].answer(b"1")
+        await wait_all_tasks_blocked()
+        for _ in range(2):
+            assert served.answers == [b"1"]
+            served.dispatch.waitings[b"later"].answer(None)
+            await wait_all_tasks_blocked()
+        assert served.answers == [b"1", b"later", b"now"]
+        assert served.dispatch.started == [b"over 1", b"later", b"later", b"later", b"now"]
+
+
+async def test_answers_leave_while_a_request_cannot_be_handled_yet() -> None:
+    served = Served()
+    async with serving(served):
+        assert await served.exchange(b"now", b"later") == [b"now"]
+        served.connection.close(None)
+        await wait_all_tasks_blocked()
+        assert served.peer.is_closed
+        served.dispatch.waitings[b"later"].answer(None)  # nobody is there any more
+
+
 async def test_an_overlapping_request_does_not_pass_one_that_waits() -> None:
     served = Served()
     async with serving(served):

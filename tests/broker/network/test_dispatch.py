@@ -19,7 +19,7 @@ from broker.network.call import Address, Call, ConnectionState, Listener
 from broker.network.connection import Connection
 from broker.network.dispatch import Dispatcher, PendingRequest
 from broker.network.sending import Part
-from broker.network.waiting import Waiting
+from broker.network.waiting import NotYet, Waiting
 from broker.services import Services
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -71,7 +71,7 @@ class Desk:
         vars(module).update(handle=handle, **more)
         sys.modules[module.__name__] = module
 
-    def start(self, request: Message, version: int, **header: Any) -> list[Part] | PendingRequest:
+    def start(self, request: Message, version: int, **header: Any) -> list[Part] | PendingRequest | NotYet:
         return self.dispatcher.start(framed_request(request, version, **header), self.connection)
 
     def ask(self, request: Message, version: int, **header: Any) -> bytes:
@@ -181,6 +181,21 @@ def test_a_client_may_have_no_name(desk: Desk) -> None:
     desk.put("heartbeat", lambda request, call: HeartbeatResponse())
     desk.ask(HeartbeatRequest(), 3, client_id=None)
     assert desk.calls[0].client_id is None
+
+
+def test_a_request_that_cannot_be_handled_yet_is_started_again(desk: Desk) -> None:
+    outcomes: list[object] = [NotYet(Waiting()), HeartbeatResponse()]
+
+    def handle(request: HeartbeatRequest, call: Call) -> object:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, NotYet):
+            raise outcome
+        return outcome
+
+    desk.put("heartbeat", handle)
+    assert isinstance(desk.start(HeartbeatRequest(group_id="g"), 3), NotYet)
+    assert opened(desk.ask(HeartbeatRequest(group_id="g"), 3)) == (5, HeartbeatResponse().encode(3))
+    assert desk.output.getvalue() == ""
 
 
 # What cannot be answered.

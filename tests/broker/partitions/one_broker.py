@@ -18,7 +18,7 @@ from broker.metadata import replay
 from broker.metadata.endpoints import Advertised
 from broker.metadata.image import MetadataImage, empty_image
 from broker.network.call import Address, Call, ConnectionState, Listener
-from broker.network.waiting import Waiting
+from broker.network.waiting import NotYet, Waiting
 from broker.partitions.manager import PartitionManager, open_partitions
 from protocol.errors import KafkaError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
@@ -129,6 +129,11 @@ class OneBroker:
         held, self._held = self._held, None
         held.set()
 
+    def make_missing(self) -> None:
+        """Do at once what the manager's thread would do: make the replicas that are on no disk yet."""
+        for replica in list(self.partitions.missing):
+            self.partitions._make_missing_one(replica)
+
     # The controller
 
     def on_publish(self, listener: Callable[..., None]) -> None:
@@ -198,15 +203,24 @@ class OneBroker:
 
     def hand_over(self, request: Message, version: int, frame: bytearray) -> Any:
         """The same with the request's bytes at hand."""
+        try:
+            answer = self.handle(request, version, frame)
+        except NotYet:
+            self.make_missing()
+            answer = self.handle(request, version, frame)
+        if isinstance(answer, Waiting) and answer.is_answered:
+            return answer.result()
+        return answer
+
+    def handle(self, request: Message, version: int, frame: bytearray | None = None) -> Any:
+        """What the handler itself does."""
         handler = import_module(f"broker.apis.{APIS[request.api_key].module}")
         connection = ConnectionState(
             1, Listener("PLAINTEXT"), Address("127.0.0.1", 1), Address("127.0.0.1", 9092)
         )
         call = Call(self.services, connection, request.api_key, version, 1, "test", self.clock.now_ms())
-        answer = handler.handle(type(request).decode(memoryview(frame), version), call)
-        if isinstance(answer, Waiting) and answer.is_answered:
-            return answer.result()
-        return answer
+        data = bytearray(request.encode(version)) if frame is None else frame
+        return handler.handle(type(request).decode(memoryview(data), version), call)
 
     def produce(
         self, topic: str, batch: bytes | bytearray | None = None, *, partition: int = 0, acks: int = -1

@@ -1,13 +1,30 @@
 """Following the image: which logs are made, opened, deleted and put aside."""
 
 import errno
+from collections.abc import Callable
 
 import pytest
 
 from broker.metadata.image import MetadataImage
+from broker.network.waiting import NotYet, Waiting
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.batch import RecordBatch
+from protocol.schema import Message
 from storage.log_directory import LogDirectory
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import PartitionLog
@@ -15,7 +32,9 @@ from tests.broker.partitions.one_broker import (
     PATH,
     START_MS,
     OneBroker,
+    fetch_request,
     one_broker,
+    produce_request,
     settle,
     some_batch,
 )
@@ -27,6 +46,45 @@ def code_of_leader(broker: OneBroker, topic: str | bytes, partition: int = 0) ->
     except KafkaError as error:
         return error.code
     return None
+
+
+NAMING_PARTITIONS: dict[str, Callable[[bytes], tuple[Message, int]]] = {
+    "Produce": lambda _: (produce_request("t"), 12),
+    "Produce, by id": lambda topic_id: (
+        ProduceRequest(
+            acks=1,
+            topic_data=[
+                TopicProduceData(
+                    topic_id=topic_id, partition_data=[PartitionProduceData(index=0, records=some_batch())]
+                )
+            ],
+        ),
+        13,
+    ),
+    "Fetch": lambda _: (fetch_request("t"), 12),
+    "Fetch, by id": lambda topic_id: (
+        FetchRequest(topics=[FetchTopic(topic_id=topic_id, partitions=[FetchPartition()])]),
+        13,
+    ),
+    "ListOffsets": lambda _: (
+        ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[ListOffsetsPartition()])]),
+        7,
+    ),
+    "OffsetForLeaderEpoch": lambda _: (
+        OffsetForLeaderEpochRequest(
+            topics=[OffsetForLeaderTopic(topic="t", partitions=[OffsetForLeaderPartition()])]
+        ),
+        4,
+    ),
+    "DeleteRecords": lambda _: (
+        DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[DeleteRecordsPartition()])]),
+        2,
+    ),
+    "DescribeProducers": lambda _: (
+        DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])]),
+        0,
+    ),
+}
 
 
 def folders(broker: OneBroker) -> list[str]:
@@ -102,6 +160,69 @@ async def test_new_partitions_get_their_folders_in_the_background() -> None:
         await settle()
         assert folders(broker) == ["t-0", "t-1", "t-2"]
         assert [len(broker.partitions.open_leaders), len(broker.directory.logs)] == [1, 3]
+
+
+def wait_made(broker: OneBroker, *keys: tuple[str | bytes, int]) -> Waiting[None]:
+    with pytest.raises(NotYet) as caught:
+        broker.partitions.require_made(keys)
+    return caught.value.waiting
+
+
+async def test_those_that_somebody_waits_for_are_made_first() -> None:
+    async with one_broker() as broker:
+        broker.hold_threads()
+        topic_id = broker.create_topic("t", partitions=5)
+        await settle()
+        waiting = wait_made(
+            broker, ("t", 3), (topic_id, 4), ("t", 3), ("unknown", 0), (b"u" * 16, 0), ("t", 5)
+        )
+        made: list[str] = []
+        waiting.notify(lambda: made.extend(folders(broker)))
+        broker.release_threads()
+        await settle()
+        assert made == ["t-0", "t-3", "t-4"]  # the first was on its way already
+        assert folders(broker) == [f"t-{index}" for index in range(5)]
+        broker.partitions.require_made([("t", 3), (topic_id, 4)])
+        assert broker.partitions.open_leaders == []
+
+
+async def test_nobody_waits_for_what_was_deleted_meanwhile_or_cannot_be_made() -> None:
+    async with one_broker() as broker:
+        broker.hold_threads()
+        topic_id = broker.create_topic("t", partitions=2)
+        broker.create_topic("u")
+        deleted, refused = wait_made(broker, ("t", 0), ("t", 1)), wait_made(broker, ("u", 0))
+        broker.delete_topic(topic_id)
+        broker.file_system.refuse("sync", errno.ENOSPC)
+        broker.release_threads()
+        await settle()
+        assert deleted.is_answered
+        assert refused.is_answered
+        assert "partition 0 of u cannot be made yet" in broker.lines.getvalue()
+        assert code_of_leader(broker, "u") is None  # whoever asks tries again
+
+
+async def test_nobody_waits_for_what_somebody_else_has_made() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t")
+        waiting = wait_made(broker, ("t", 0))
+        broker.partitions.leader("t", 0)
+        assert not broker.partitions.missing
+        await settle()
+        assert waiting.is_answered
+
+
+@pytest.mark.parametrize("api", NAMING_PARTITIONS)
+async def test_a_request_waits_for_the_thread_that_makes_its_partitions(api: str) -> None:
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t")
+        request, version = NAMING_PARTITIONS[api](topic_id)
+        with pytest.raises(NotYet):
+            broker.handle(request, version)
+        assert folders(broker) == []
+        await settle()
+        assert broker.handle(request, version) is not None
+        assert folders(broker) == ["t-0"]
 
 
 async def test_a_topic_deleted_before_its_folders_are_made() -> None:
