@@ -4,7 +4,7 @@ import trio
 
 from broker.network.call import Call
 from broker.network.waiting import Waiting
-from broker.partitions.fetch_sessions import FetchContext, Reading
+from broker.partitions.fetch_sessions import FetchContext, Reading, named_partitions
 from broker.partitions.leader_hints import leader_hint
 from broker.partitions.long_poll import LongPoll
 from broker.partitions.manager import PartitionManager
@@ -22,6 +22,7 @@ from protocol.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
+from protocol.uuids import ZERO_UUID
 
 REPLICA_STATE_VERSION = 15  # KIP-903
 LEADER_HINT_VERSION = 16  # KIP-951
@@ -37,6 +38,8 @@ NO_SNAPSHOT = SnapshotId()
 def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchResponse]:
     """Answer at once if there is enough to read, or something to complain about; else wait for it."""
     partitions = call.services.partitions
+    if partitions.missing:
+        partitions.require_made(named_partitions(request, call.version))
     replica_id = replica_id_of(request, call)
     context = partitions.fetch_sessions.context(
         request, call.version, call.received_ms, privileged=replica_id >= 0
@@ -105,6 +108,8 @@ def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -
     topic: FetchableTopicResponse | None = None
     topic_name: str | bytes | None = None
     for reading in told:
+        if topic_name == ZERO_UUID:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka trips over what comes behind no topic
         name, index = reading.wanted.key
         if topic is None or name != topic_name:
             topic_name = name

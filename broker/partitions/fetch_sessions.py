@@ -5,10 +5,11 @@ leave out what has not changed.  Pure bookkeeping: time and session ids are hand
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
     from protocol.messages.fetch import FetchPartition, FetchRequest
@@ -20,6 +21,10 @@ FINAL_EPOCH = -1
 """Session epoch of a full request that wants none, and closes the session it names."""
 
 EPOCH_MAX = 2**31 - 1
+
+SESSION_IDS_OF_A_CACHE = EPOCH_MAX // 8
+SESSION_IDS = range(1 - SESSION_IDS_OF_A_CACHE, 8 * SESSION_IDS_OF_A_CACHE)
+"""What may stand in a request.  Kafka has eight caches, and fails where an id would belong to another one."""
 
 NO_SESSION = 0
 """Session id of answers outside any session."""
@@ -240,9 +245,14 @@ class FetchSessions:
     def context(
         self, request: "FetchRequest", version: int, now_ms: int, *, privileged: bool = False
     ) -> FetchContext:
-        """Find, open, advance or close the session that ``request`` speaks of."""
+        """Find, open, advance or close the session that ``request`` speaks of.
+
+        Raises UNKNOWN_SERVER_ERROR for an id that none can have.
+        """
         uses_topic_ids = version >= TOPIC_IDS_VERSION
         session_id, epoch = request.session_id, request.session_epoch
+        if session_id not in SESSION_IDS:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(session_id, None)
             partitions = _partitions_of(request, uses_topic_ids)
@@ -279,7 +289,7 @@ class FetchSessions:
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return None
         session_id = self._new_id()
-        while session_id == NO_SESSION or session_id in self._sessions:
+        while session_id == NO_SESSION or session_id in self._sessions or session_id not in SESSION_IDS:
             session_id = self._new_id()
         session = FetchSession(
             session_id, partitions, uses_topic_ids=uses_topic_ids, privileged=privileged, now_ms=now_ms
@@ -310,6 +320,15 @@ class FetchSessions:
 
 def _strength(session: FetchSession) -> tuple[bool, int]:
     return session.privileged, len(session.partitions)
+
+
+def named_partitions(request: "FetchRequest", version: int) -> Iterator[PartitionKey]:
+    """What a request names; its session may know more."""
+    uses_topic_ids = version >= TOPIC_IDS_VERSION
+    for topic in request.topics:
+        name = topic.topic_id if uses_topic_ids else topic.topic
+        for wanted in topic.partitions:
+            yield name, wanted.partition
 
 
 def _partitions_of(request: "FetchRequest", uses_topic_ids: bool) -> dict[PartitionKey, WantedPartition]:

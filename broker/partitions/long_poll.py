@@ -24,14 +24,14 @@ class LongPoll:
         self._isolation = isolation
         self._min_bytes = min_bytes
         self._wake = wake
-        self._size_bytes = result.size_bytes
+        self._size_bytes = 0
         self._watcher = self._changed
         self._watched: dict[Leader, _Watched] = {}
         for leader, reading in zip(result.leaders, result.readings, strict=True):
             if leader is not None:
-                self._watched[leader] = _Watched(
-                    reading.wanted, reading.records_size_bytes, end_for(leader, isolation)
-                )
+                size_bytes = min(reading.records_size_bytes, reading.wanted.max_bytes)
+                self._size_bytes += size_bytes
+                self._watched[leader] = _Watched(reading.wanted, size_bytes, end_for(leader, isolation))
                 leader.watch(self._watcher)
 
     def stop(self) -> None:
@@ -51,13 +51,14 @@ class LongPoll:
         if end <= max(watched.end, watched.wanted.fetch_offset):
             return False
         watched.end = end
-        if self._min_bytes <= 1:
+        if self._min_bytes <= 1 <= watched.wanted.max_bytes:
             return True
         try:
             records = leader.log.read(watched.wanted.fetch_offset, watched.wanted.max_bytes, upper=end)
         except StorageError:
             return True  # reading again is what tells the consumer
-        size_bytes = 0 if records is None else records.size_bytes
+        # The first batch is given whole, but counts for no more than was asked for.
+        size_bytes = 0 if records is None else min(records.size_bytes, watched.wanted.max_bytes)
         if size_bytes <= watched.size_bytes < watched.wanted.max_bytes:
             return True  # the log goes on in its next segment, which no single answer reaches into
         self._size_bytes += size_bytes - watched.size_bytes

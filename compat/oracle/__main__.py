@@ -1,7 +1,7 @@
 """``python -m compat.oracle``: the judge, or one of its parts.
 
 judge                 all of it: is Kafka as it is recorded, and Ottla as Kafka?  (Also without a word.)
-record                keep what a new Kafka answers
+record [SUBJECT...]   keep what a new Kafka answers; for the named subjects alone the rest stays as it is
 compare               hold a new Ottla against the recording
 explore SEED COUNT    tell both brokers the same, changed at random, and show where they part
 grid                  show what the recording covers
@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from compat.oracle import report
+from compat.oracle.conversations import SUBJECTS
 from compat.oracle.jars import KafkaMissing
 from compat.oracle.java import TOOLS, run_tool
 from compat.oracle.kafka import kafka_node
@@ -39,8 +40,8 @@ def main() -> int:
         match action, arguments:
             case "judge", []:
                 return exit_code(report.everything())
-            case "record", []:
-                return exit_code(report.record())
+            case "record", subjects if SUBJECTS.issuperset(subjects):
+                return exit_code(report.record(subjects))
             case "compare", []:
                 return exit_code(report.ottla_answers_so(read()))
             case "explore", [seed, count] if seed.isdecimal() and count.isdecimal():

@@ -95,6 +95,7 @@ UNANNOUNCED: Final = tuple(
 
 KNOWN: Final = (
     Known("produce: null records: *", "hangs", "INVALID_RECORD", STUCK),
+    Known("fetch: topics without name and id: two, waiting", "hangs", "UNKNOWN_SERVER_ERROR", STUCK),
     Known("configs: the same resource twice: *", "hangs", "INVALID_REQUEST", STUCK),
     Known("groups: a protocol named twice: join", "hangs", "INVALID_REQUEST", STUCK),
     Known("groups: coordinators: of a transactional id", "success", REFUSED, NO_TRANSACTIONS),

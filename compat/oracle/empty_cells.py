@@ -16,6 +16,7 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("Fetch", "INCONSISTENT_TOPIC_ID"): {"4-12": NO_IDS},
     ("Fetch", "UNKNOWN_LEADER_EPOCH"): {"4-8": "the current leader epoch cannot be named"},
     ("Fetch", "UNKNOWN_TOPIC_ID"): {"4-12": NO_IDS},
+    ("Fetch", "hangs"): {"4-12": NO_IDS},
     ("ListOffsets", "UNKNOWN_LEADER_EPOCH"): {"1-3": "the current leader epoch cannot be named"},
     ("ListOffsets", "UNKNOWN_SERVER_ERROR"): {"1": "there is no isolation level to be wrong"},
     ("Metadata", "INVALID_REQUEST"): {

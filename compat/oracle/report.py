@@ -1,11 +1,12 @@
 """What ``make oracle`` does and says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from compat.oracle import fields
 from compat.oracle.brokers import compared_kafka, compared_ottla
 from compat.oracle.compare import differences, in_words, judge
+from compat.oracle.conversation import Conversation
 from compat.oracle.conversations import CONVERSATIONS
 from compat.oracle.definitions import differences as definition_differences
 from compat.oracle.differences import KNOWN, SERVED_LATER, UNANNOUNCED
@@ -19,13 +20,18 @@ REPETITIONS: Final = 2
 """How often a new Kafka has to answer as it is recorded."""
 
 
-def record() -> bool:
-    """Keep what a new Kafka answers; whether another one answers the same."""
+def record(subjects: Collection[str] = ()) -> bool:
+    """Keep what a new Kafka answers, in all subjects or in those named; whether another answers the same."""
+    wanted = [each for each in CONVERSATIONS if not subjects or each.subject in subjects]
     with compared_kafka() as address:
-        recording = hold(address, CONVERSATIONS)
-    write(recording)
-    print(f"{len(recording)} outcomes are recorded; now once more")
-    return kafka_still_answers(recording)
+        recorded = hold(address, wanted)
+    if subjects:
+        kept = {place: told for place, told in read().items() if place.subject not in subjects}
+        write(kept | recorded)
+    else:
+        write(recorded)
+    print(f"{len(recorded)} outcomes are recorded; now once more")
+    return kafka_still_answers(recorded, wanted)
 
 
 def everything() -> bool:
@@ -57,10 +63,10 @@ def definitions_agree() -> bool:
     return told("differences from the definitions in Kafka's jars", found)
 
 
-def kafka_still_answers(recording: Recording) -> bool:
+def kafka_still_answers(recording: Recording, conversations: Sequence[Conversation] = CONVERSATIONS) -> bool:
     """Whether a new Kafka answers as it is recorded."""
     with compared_kafka() as address:
-        found = list(in_words(differences(recording, hold(address, CONVERSATIONS))))
+        found = list(in_words(differences(recording, hold(address, conversations))))
     return told(f"differences in {len(recording)} outcomes between a new Kafka and the recorded one", found)
 
 

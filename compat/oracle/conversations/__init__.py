@@ -5,7 +5,9 @@ import pkgutil
 
 from compat.oracle.conversation import CONVERSATIONS
 
-__all__ = ["CONVERSATIONS"]
+__all__ = ["CONVERSATIONS", "SUBJECTS"]
 
 for _module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
     importlib.import_module(f"{__name__}.{_module}")
+
+SUBJECTS = frozenset(each.subject for each in CONVERSATIONS)

@@ -13,6 +13,9 @@ from protocol.records.compression import Compression
 MAX_BYTES = 1_000_000
 READ_COMMITTED = 1
 
+NAMELESS = Topic("", bytes(16))
+"""What a request names that names nothing."""
+
 
 Wanted = tuple[Topic, FetchPartition]
 
@@ -111,11 +114,30 @@ def places(talk: Talk) -> None:
     talk.ask("nothing", fetch())
     talk.ask("unknown topic", fetch(at(NOWHERE)))
     talk.ask("unknown topic, committed", fetch(at(NOWHERE), isolation=READ_COMMITTED))
-    talk.ask("neither name nor id", fetch(at(Topic("", bytes(16)))))
+    talk.ask("neither name nor id", fetch(at(NAMELESS)))
     talk.ask("unknown partition", fetch(at(topic, 7)))
     talk.ask("negative partition", fetch(at(topic, -1)))
     talk.ask("good and bad", fetch(at(NOWHERE), at(topic, 7), at(empty, offset=3), at(topic, 1)))
     talk.ask("the same twice", fetch(at(topic, 1), at(topic, 1, offset=1)))
+
+
+@conversation(ApiKey.FETCH)
+def topics_without_name_and_id(talk: Talk) -> None:
+    topic = talk.topic("t")
+    talk.produce(topic, "a")
+    several = at(NAMELESS), at(NAMELESS, 1)
+    talk.ask("two partitions of it", fetch(*several))
+    talk.ask("one before another topic", fetch(at(NAMELESS), at(topic)))
+    talk.ask("one behind another topic", fetch(at(topic), at(NAMELESS)))
+    talk.ask("two before another topic", fetch(*several, at(topic)))
+    talk.ask("two behind another topic", fetch(at(topic), *several))
+    talk.ask("two behind an unknown topic", fetch(at(NOWHERE), *several))
+    talk.ask("two before an unknown topic", fetch(*several, at(NOWHERE)))
+    talk.ask("three", fetch(*several, at(NAMELESS, 2)))
+    talk.ask("one before an unknown partition", fetch(at(NAMELESS), at(topic, 9)))
+    talk.ask("two, waiting", fetch(*several, at(topic, 0, 1), max_wait_ms=5))
+    talk.ask("one, waiting", fetch(at(NAMELESS), at(topic, 0, 1), max_wait_ms=5))
+    talk.ask("two at isolation level 9", fetch(*several, isolation=9))
 
 
 @conversation(ApiKey.FETCH)
@@ -192,6 +214,35 @@ def waiting(talk: Talk) -> None:
     talk.ask("for more than may come", fetch(at(topic), max_wait_ms=10_000, min_bytes=900, max_bytes=50))
     talk.ask("in vain for a wrong offset", fetch(at(topic, offset=9), max_wait_ms=10_000))
     talk.ask("in vain for an unknown partition", fetch(at(topic, 9), max_wait_ms=10_000))
+
+
+@conversation(ApiKey.FETCH, rounds="17+")
+def waiting_with_little_room(talk: Talk) -> None:
+    """What comes counts up to the limit of its partition; the high watermark tells who was woken by it."""
+    topic = talk.topic("t", 2)
+    in_vain = {
+        "no room in a partition": fetch(at(topic, partition_max_bytes=0), max_wait_ms=1000),
+        "less than no room": fetch(at(topic, 0, 2, partition_max_bytes=-1), max_wait_ms=1000),
+        "room for less than is wanted": fetch(
+            at(topic, 0, 4, partition_max_bytes=50), min_bytes=60, max_wait_ms=1000
+        ),
+    }
+    for label, request in in_vain.items():
+        talk.start(label, request)
+        for value in ("a", "b"):
+            talk.let_wait()
+            talk.produce(topic, value)
+        talk.finish(label)
+    woken = {
+        "just room enough": fetch(at(topic, 0, 6, partition_max_bytes=60), min_bytes=60, max_wait_ms=10_000),
+        "no room elsewhere": fetch(at(topic, 0, 7), at(topic, 1, partition_max_bytes=0), max_wait_ms=10_000),
+    }
+    for label, request in woken.items():
+        talk.start(label, request)
+        talk.let_wait()
+        talk.produce(topic, "a")
+        talk.finish(label)
+    talk.ask("no room in all", fetch(at(topic, 0, 8), max_bytes=0, max_wait_ms=10_000))
 
 
 @conversation(ApiKey.FETCH)

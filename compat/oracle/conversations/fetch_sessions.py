@@ -1,7 +1,7 @@
 """Fetch sessions (KIP-227): what is remembered, and what is told again."""
 
 from compat.oracle.conversation import conversation
-from compat.oracle.conversations.fetch import at, fetch
+from compat.oracle.conversations.fetch import NAMELESS, at, fetch
 from compat.oracle.preparing import NOWHERE, Topic
 from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
@@ -50,6 +50,34 @@ def wrong_epochs(talk: Talk) -> None:
     talk.ask("an unknown session that is closed", fetch(at(topic), session=unknown, epoch=-1))
     talk.ask("an unknown session that is opened", fetch(at(topic), session=unknown, epoch=0))
     talk.ask("a negative session", fetch(at(topic), session=-1, epoch=1))
+
+
+@conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)
+def session_ids_that_are_never_given(talk: Talk) -> None:
+    """Kafka divides the positive ones among eight caches, with a remainder of eight."""
+    topic = talk.topic("t")
+    talk.produce(topic, "a")
+    for session in (-1, 2**31 - 1, 2**31 - 8, 2**31 - 9, 2 - 2**28, 1 - 2**28, -(2**28), -(2**31)):
+        for epoch in (1, 0, -1):
+            talk.ask(f"{session} in epoch {epoch}", fetch(at(topic), session=session, epoch=epoch))
+    talk.ask("of what is unknown", fetch(at(NOWHERE), session=2**31 - 1, epoch=1))
+    talk.ask("of nothing", fetch(session=2**31 - 1, epoch=1))
+    talk.ask("at isolation level 9", fetch(at(topic), session=2**31 - 1, epoch=1, isolation=9))
+
+
+@conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)
+def topics_without_name_and_id(talk: Talk) -> None:
+    topic = talk.topic("t")
+    talk.produce(topic, "a")
+    one = talk.ask("open with one", fetch(at(NAMELESS), at(topic), epoch=0)).session_id
+    talk.ask("go on with one", fetch(session=one, epoch=1))
+    two = talk.ask("open with two", fetch(at(NAMELESS), at(NAMELESS, 1), at(topic), epoch=0)).session_id
+    talk.ask("go on with two", fetch(session=two, epoch=1))
+    plain = talk.ask("open without", fetch(at(topic), epoch=0)).session_id
+    talk.ask("add one", fetch(at(NAMELESS), session=plain, epoch=1))
+    talk.ask("add another one", fetch(at(NAMELESS, 1), session=plain, epoch=2))
+    talk.ask("go on after that", fetch(session=plain, epoch=3))
+    talk.ask("forget them", fetch(session=plain, epoch=4, forget=(NAMELESS,)))
 
 
 @conversation(ApiKey.FETCH, rounds=SINCE_SESSIONS)

@@ -8,6 +8,7 @@ from trio.testing import MockClock
 
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -435,6 +436,18 @@ async def test_a_partition_s_own_limit_counts_while_waiting() -> None:
         assert not waiting.is_answered
 
 
+async def test_a_partition_without_room_wakes_nobody() -> None:
+    async with one_broker() as broker:
+        await filled(broker)
+        waiting = broker.ask(waiting_fetch(part(2, max_bytes=0)), 12)
+        little = broker.ask(waiting_fetch(part(2, max_bytes=TEN - 2), min_bytes=TEN - 1), 12)
+        enough = broker.ask(waiting_fetch(part(2, max_bytes=TEN - 1), min_bytes=TEN - 1), 12)
+        broker.produce("t", some_batch(10), partition=2)
+        assert [each.is_answered for each in (waiting, little, enough)] == [False, False, True]
+        waiting.expire()
+        assert told(waiting.result()) == [(2, 0, TEN)]
+
+
 async def test_records_beyond_a_segment_s_end_wake_too() -> None:
     """One answer does not reach into the next segment, so waiting for more of it would be in vain."""
     async with one_broker() as broker:
@@ -561,6 +574,19 @@ async def test_refused_sessions_are_answered_at_once(session: dict[str, int], co
         await filled(broker)
         response = broker.ask(waiting_fetch(part(), **session), 12)
         assert (response.error_code, response.session_id, response.responses) == (code, 0, [])
+
+
+async def test_nothing_can_be_told_behind_a_topic_that_has_no_id() -> None:
+    async with one_broker() as broker:
+        topic_id = await filled(broker)
+        nameless = FetchTopic(topic_id=bytes(16), partitions=[part(0)])
+        known = FetchTopic(topic_id=topic_id, partitions=[part(0)])
+        answer = broker.ask(FetchRequest(topics=[nameless, known]), 13)
+        assert [topic.topic_id for topic in answer.responses] == [topic_id, bytes(16)]
+        nameless.partitions.append(part(1))
+        with pytest.raises(KafkaError) as failure:
+            broker.ask(FetchRequest(topics=[nameless, known]), 13)
+        assert failure.value.code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 async def test_a_session_survives_a_wrong_isolation_level() -> None:

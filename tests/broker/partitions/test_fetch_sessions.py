@@ -13,6 +13,7 @@ from broker.partitions.fetch_sessions import (
     WantedPartition,
 )
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
 BY_NAME = 12
@@ -172,12 +173,28 @@ def test_an_empty_full_request_opens_a_session_too() -> None:
     assert asked(context) == [4]
 
 
-@pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (0, 5), (999, 7), (0, -2), (2**31 - 1, 2**31 - 1)])
+@pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (0, 5), (999, 7), (0, -2), (2**31 - 9, 2**31 - 1)])
 def test_unknown_sessions(session_id: int, epoch: int) -> None:
     cache = make_cache()
     context = cache.context(asking(0, session_id=session_id, epoch=epoch), BY_NAME, 0)
     assert context.answer([], 0) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, [])
     assert asked(context) == []
+
+
+@pytest.mark.parametrize("epoch", [1, 0, -1])
+def test_ids_that_no_session_can_have(epoch: int) -> None:
+    cache = make_cache()
+    for session_id in (2**31 - 8, 2**31 - 1, 1 - 2**28, -(2**31)):
+        with pytest.raises(KafkaError) as refusal:
+            cache.context(asking(0, session_id=session_id, epoch=epoch), BY_NAME, 0)
+        assert refusal.value.code == ErrorCode.UNKNOWN_SERVER_ERROR
+    for session_id in (2**31 - 9, 2 - 2**28):
+        cache.context(asking(0, session_id=session_id, epoch=epoch), BY_NAME, 0)
+
+
+def test_no_session_is_given_an_id_that_none_can_have() -> None:
+    ids = iter([0, 2**31 - 1, 2**31 - 8, 2**31 - 9])
+    assert open_session(FetchSessions(1, lambda: next(ids)), 0) == 2**31 - 9
 
 
 @pytest.mark.parametrize("epoch", [0, -1])
