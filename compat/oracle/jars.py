@@ -6,6 +6,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from compat.made_once import made_once
+
 KAFKA_VERSION = "4.4.0"
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent.parent / "build" / f"kafka-{KAFKA_VERSION}"
@@ -38,27 +40,20 @@ def find_jars() -> Path:
         if not any(Path(given).glob(f"kafka-clients-{KAFKA_VERSION}.jar")):
             raise KafkaMissing(f"{JARS_VARIABLE} names a folder without kafka-clients-{KAFKA_VERSION}.jar")
         return Path(given)
-    if not CACHE.is_dir():
-        _fetch()
-    return CACHE
+    return made_once(CACHE, _fetch)
 
 
-def _fetch() -> None:
+def _fetch(folder: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise KafkaMissing("Kafka's jars are not there, nor is mvn to fetch them")
-    partial = CACHE.with_name(f"{CACHE.name}.{os.getpid()}.part")
     goal = "dependency:copy-dependencies"
-    command = [maven, "-B", "-q", "-f", str(HERE / "pom.xml"), goal, f"-DoutputDirectory={partial}"]
+    command = [maven, "-B", "-q", "-f", str(HERE / "pom.xml"), goal, f"-DoutputDirectory={folder}"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False
         )
-        if done.returncode:
-            raise KafkaMissing(f"Maven could not fetch Kafka's jars: {done.stdout.strip()[-500:]}")
-        if not CACHE.is_dir():  # another process may have been quicker
-            partial.rename(CACHE)
     except subprocess.TimeoutExpired as error:
         raise KafkaMissing("Maven did not fetch Kafka's jars in time") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    if done.returncode:
+        raise KafkaMissing(f"Maven could not fetch Kafka's jars: {done.stdout.strip()[-500:]}")

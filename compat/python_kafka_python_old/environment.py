@@ -1,12 +1,12 @@
 """The virtual environment of the old client: made on first use, kept in a folder that Git ignores."""
 
 import hashlib
-import os
-import shutil
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+
+from compat.made_once import made_once
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -32,25 +32,16 @@ def pinned_version() -> str:
 def find_python() -> Path:
     """The Python that has the old client.  Raises ClientMissing."""
     kind = f"{sys.implementation.cache_tag}-{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:8]}"
-    environment = CACHE / f"kafka-python-{pinned_version()}-{kind}"
-    if not environment.is_dir():
-        _make(environment)
+    environment = made_once(CACHE / f"kafka-python-{pinned_version()}-{kind}", _make)
     return environment / "bin" / "python"
 
 
 def _make(environment: Path) -> None:
-    """Make it beside its place, so that a half-made one is never taken for whole."""
-    partial = environment.with_name(f"{environment.name}.{os.getpid()}.part")
-    python = partial / "bin" / "python"
-    try:
-        _run([sys.executable, "-m", "venv", "--without-pip", str(partial)])
-        # This environment's pip installs into the other one, which needs none of its own.
-        pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
-        _run([*pip, "install", "--quiet", "--no-deps", "--requirement", str(REQUIREMENTS)])
-        if not environment.is_dir():  # another process may have been quicker
-            partial.rename(environment)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", "--without-pip", str(environment)])
+    # This environment's pip installs into the other one, which needs none of its own.
+    python = environment / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    _run([*pip, "install", "--quiet", "--no-deps", "--requirement", str(REQUIREMENTS)])
 
 
 def _run(command: list[str]) -> None:
