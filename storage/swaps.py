@@ -28,8 +28,9 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
     for name in [n for n in names if n.endswith(paths.DELETED)]:
         if not name.endswith(paths.SNAPSHOT + paths.DELETED):  # the metadata log's own affair
             remove(name)
-    cleaned = [name for name in names if name.endswith(paths.CLEANED)]
-    swaps = [name for name in names if name.endswith(paths.SWAP)]
+    # Whatever else ends like that is not a cleaner's.
+    cleaned = [name for name in names if name.endswith(paths.CLEANED) and name[:20].isdecimal()]
+    swaps = [name for name in names if name.endswith(paths.SWAP) and name[:20].isdecimal()]
     # A swap file at or above an unfinished cleaned one is part of a split that was not completed:
     # the segment that it came from is still there.
     first_cleaned = min([_base(name) for name in cleaned], default=None)

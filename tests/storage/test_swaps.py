@@ -90,3 +90,15 @@ def test_a_swap_below_an_unfinished_cleaning_is_finished(world: World) -> None:
     put(world, name(10, ".log.cleaned"), segment(10, 1))
     assert sorted(finish_swaps(world.services, DIRECTORY)) == [name(0, ".log"), name(10, ".log")]
     assert world.memory.read_file(f"{DIRECTORY}/{name(0, '.log')}").endswith(b"y")
+
+
+def test_files_that_only_end_like_a_cleaner_s_are_left_alone(world: World) -> None:
+    put(world, name(0, ".log"), segment(0, 3))
+    put(world, "hello.log.swap")
+    put(world, "hello.log.cleaned")
+    put(world, name(0, ".log.swap"), segment(0, 2))
+    assert sorted(finish_swaps(world.services, DIRECTORY)) == [
+        name(0, ".log"),
+        "hello.log.cleaned",
+        "hello.log.swap",
+    ]
