@@ -327,7 +327,7 @@ class PartitionLog:
         """
         try:
             for number, segment in enumerate(self._segments):
-                if segment.latest_ms() >= timestamp:
+                if segment.size_bytes and segment.latest_ms() >= timestamp:
                     try:
                         return _below(upper, segment.find_by_timestamp(timestamp, self.log_start))
                     except TornBatch as damage:
@@ -364,7 +364,7 @@ class PartitionLog:
 
     def assign_leader_epoch(self, leader_epoch: int) -> None:
         """This replica leads from now on: the epoch starts at the log end, whether data follows or not."""
-        if leader_epoch > self.leader_epochs.latest:
+        if leader_epoch != self.leader_epochs.latest:  # nor can a later one be true
             self.leader_epochs.assign(leader_epoch, self.log_end)
             self._has_changes = True
 

@@ -148,14 +148,12 @@ class ProducerSnapshots:
     def load_newest(self, end_offset: int) -> tuple[list[ProducerEntry], int] | None:
         """What the newest readable snapshot at or below ``end_offset`` holds, and its offset.
 
-        A damaged one is removed and the next older one tried.
+        One that is damaged, or of an unknown version, is removed and the next older one tried.
         """
         for offset in reversed(self._offsets[: bisect_left(self._offsets, end_offset + 1)]):
             path = self.path(offset)
             try:
                 return decode_producer_snapshot(path, self._file_system.read_file(path)), offset
-            except UnsupportedFormat:
-                raise
             except CorruptFile as damage:
                 self._report(f"{damage}; it is removed, and an older one or the log is read instead")
                 self.remove(offset)

@@ -165,6 +165,7 @@ def recover_log(
         services.file_system.replace_file(epochs_path, format_epochs(epochs.entries), sync=True)
         stored_epochs = epochs.entries
     producers.end_offset = end_offset
+    producers.expire(now_ms)
     return LogParts(segments, end_offset, epochs, stored_epochs, snapshots, producers)
 
 

@@ -145,6 +145,8 @@ class Segment:
         self._is_loaded = True
         try:
             for position, batch in read_headers(self.file.open(), 0, size):
+                if not self.base_offset <= batch.last_offset <= self.base_offset + RELATIVE_OFFSET_MAX:
+                    break  # what lies behind is found from here on, by walking
                 self.note(batch.last_offset, batch.max_timestamp, position, batch.size_bytes)
         except CorruptFile:
             pass  # told to whoever reads there

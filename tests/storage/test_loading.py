@@ -217,6 +217,41 @@ def test_a_tail_that_is_not_whole_although_the_log_was_closed() -> None:
     assert world.open(CONFIG).log_end == 3
 
 
+def test_an_offset_that_no_index_can_hold_is_no_harm_to_the_index() -> None:
+    world = closed(4)
+    third = 2 * batch(b"value 0").size_bytes
+    world.memory.open(f"{DIRECTORY}/{0:020d}.log").pwrite((1 << 40).to_bytes(8), third)
+    log = world.open(CONFIG, high_watermark=4)
+    for offset, position in ((2, third), (0, 0), (3, third)):
+        piece = log.read(offset, 1)
+        assert piece is not None
+        assert piece.position == position, "the damaged batch is the first that ends there or later"
+    assert "the indexes are rebuilt" in world.reports[0]
+
+
+def test_a_search_by_time_goes_past_a_segment_that_has_lost_everything() -> None:
+    world = closed(20)
+    bases = sorted(int(name[:20]) for name in world.names() if name.endswith(".log"))
+    world.memory.open(f"{DIRECTORY}/{bases[1]:020d}.log").truncate(0)
+    log = world.open(CONFIG)
+    for timestamp in (bases[1], bases[2]):
+        found = log.find_by_timestamp(timestamp)
+        assert found is not None
+        assert found.offset == bases[2]
+
+
+def test_a_producer_snapshot_of_another_version_is_replaced() -> None:
+    """As in Kafka: what it says stands in the log, too."""
+    world = closed(20, producer_id=7)
+    path = f"{DIRECTORY}/{20:020d}.snapshot"
+    world.memory.open(path).pwrite(b"\0\7", 0)
+    log = world.open(CONFIG)
+    (producer,) = log.active_producers()
+    assert producer.last_sequence == 19
+    assert path in world.reports[0]
+    assert not world.memory.exists(path)
+
+
 def test_padding_of_indexes_is_no_harm() -> None:
     """Kafka writes them at full size at first, and recovery meets that after a crash."""
     world = World()

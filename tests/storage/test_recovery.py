@@ -166,6 +166,15 @@ def test_all_five_batches_are_known_again_after_a_crash() -> None:
         assert log.append_as_leader(again, 5, now_ms=0).base_offset == number
 
 
+def test_producers_that_have_been_idle_for_too_long_are_forgotten() -> None:
+    batches = [
+        batch(b"a", timestamp=stamp, producer_id=stamp, producer_epoch=0, base_sequence=0) for stamp in (1, 2)
+    ]
+    world, _ = crashed(*batches)
+    log = world.open(CONFIG, was_clean=False, now_ms=86_400_000 + 1)
+    assert [producer.producer_id for producer in log.active_producers()] == [2]
+
+
 def test_epochs_of_records_that_are_gone_do_not_hide_those_of_new_ones() -> None:
     world, _ = crashed(*plain(3))
     log = recover(world)
