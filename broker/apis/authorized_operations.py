@@ -45,3 +45,14 @@ ALL_ON_CLUSTER: Final = bits(
     Operation.ALTER_CONFIGS,
     Operation.IDEMPOTENT_WRITE,
 )
+
+ALL_ON_GROUP: Final = bits(
+    Operation.READ,
+    Operation.DELETE,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+
+NOT_ASKED: Final = -(1 << 31)
+"""In the place of authorized operations that nobody wanted to know."""

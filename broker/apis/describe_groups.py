@@ -1,6 +1,6 @@
 """DescribeGroups (15): the state and the members of classic groups."""
 
-from broker.apis.authorized_operations import Operation, bits
+from broker.apis.authorized_operations import ALL_ON_GROUP, NOT_ASKED
 from broker.coordination.tickets import answer_of_all
 from broker.groups import commands
 from broker.groups.requests import GroupDescription
@@ -12,17 +12,6 @@ from protocol.messages.describe_groups import (
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
-)
-
-NOT_ASKED = -(1 << 31)
-"""In the place of authorized operations that nobody wanted to know."""
-
-ALL_ON_GROUP = bits(
-    Operation.READ,
-    Operation.DELETE,
-    Operation.DESCRIBE,
-    Operation.DESCRIBE_CONFIGS,
-    Operation.ALTER_CONFIGS,
 )
 
 
@@ -45,7 +34,7 @@ def describe(group: GroupDescription, version: int, with_operations: bool) -> De
     error, message = group.error, None
     if error is ErrorCode.GROUP_ID_NOT_FOUND:
         if version >= 6:  # KIP-1043
-            message = f"Group {group.group_id} not found."
+            message = group.message
         else:
             error = ErrorCode.NONE  # the state says it: Dead
     return DescribedGroup(

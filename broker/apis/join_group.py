@@ -37,6 +37,7 @@ def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse | Waiting
             if is_new
             else NO_MEMBER_ID
         ),
+        new_consumer_id=call.services.identifiers.uuid_text() if is_new else NO_MEMBER_ID,
         must_rejoin_with_id=must_rejoin_with_id,
         can_skip_assignment=call.version >= 9,  # KIP-814
     )

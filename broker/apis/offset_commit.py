@@ -65,6 +65,7 @@ def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse | W
         retention_ms=request.retention_time_ms,
         # KIP-848: before version 9 there was no code for it.
         unknown_group=(ErrorCode.GROUP_ID_NOT_FOUND if call.version >= 9 else ErrorCode.ILLEGAL_GENERATION),
+        knows_member_epochs=call.version >= 9,
         offsets=tuple(offset for _, offsets in accepted for offset in offsets),
     )
     ticket = commands.commit(call.services.groups, request.group_id, committing)

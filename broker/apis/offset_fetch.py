@@ -35,7 +35,6 @@ class Asked(NamedTuple):
 
 
 def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse | Waiting[OffsetFetchResponse]:
-    """Members and epochs of version 9 are for consumer groups (KIP-848): a classic group ignores them."""
     version = call.version
     if version >= 8:  # KIP-709: several groups at once
         asked = [ask(call, group, request.require_stable) for group in request.groups]
@@ -72,7 +71,14 @@ def ask(call: Call, group: OffsetFetchRequestGroup, require_stable: bool) -> Ask
                 topics.append(TopicOffsets(found.name, found.id, partitions))
             else:
                 unknown.append(refuse_topic("", topic.topic_id, partitions, ErrorCode.UNKNOWN_TOPIC_ID))
-    ticket = commands.fetch(call.services.groups, group.group_id, topics, require_stable=require_stable)
+    ticket = commands.fetch(
+        call.services.groups,
+        group.group_id,
+        topics,
+        require_stable=require_stable,
+        member_id=group.member_id,
+        member_epoch=group.member_epoch,
+    )
     return Asked(group.group_id, topics, tuple(unknown), ticket)
 
 

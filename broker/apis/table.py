@@ -84,6 +84,8 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.OFFSET_DELETE, 0, 0),
         _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, on_controller=True),
         _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0),
+        _api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
+        _api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
         _api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
         _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
     )

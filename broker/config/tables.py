@@ -72,24 +72,24 @@ fetch.max.bytes                                           INT       57671680    
 fetch.purgatory.purge.interval.requests                   INT       1000                 any             MEDIUM  read-only
 follower.fetch.last.tiered.offset.enable                  BOOLEAN   false                any             MEDIUM  cluster-wide
 follower.replication.throttled.rate                       LONG      9223372036854775807  0..             MEDIUM  cluster-wide  dynamic-only
-group.consumer.assignment.interval.ms                     INT       1000                 0..             MEDIUM  cluster-wide
+group.consumer.assignment.interval.ms                     INT       1000                 0..             MEDIUM  cluster-wide     heeded
 group.consumer.assignor.offload.enable                    BOOLEAN   true                 any             MEDIUM  cluster-wide  internal
-group.consumer.assignors                                  LIST      uniform,range        []+             MEDIUM  read-only
-group.consumer.heartbeat.interval.ms                      INT       5000                 1..             MEDIUM  read-only
-group.consumer.max.assignment.interval.ms                 INT       15000                0..             MEDIUM  read-only
-group.consumer.max.heartbeat.interval.ms                  INT       15000                1..             MEDIUM  read-only
-group.consumer.max.session.timeout.ms                     INT       60000                1..             MEDIUM  read-only
-group.consumer.max.size                                   INT       2147483647           1..             MEDIUM  read-only
-group.consumer.migration.policy                           STRING    bidirectional        {DISABLED,DOWNGRADE,UPGRADE,BIDIRECTIONAL}i  MEDIUM  read-only
-group.consumer.min.assignment.interval.ms                 INT       0                    0..             MEDIUM  read-only
-group.consumer.min.heartbeat.interval.ms                  INT       5000                 1..             MEDIUM  read-only
-group.consumer.min.session.timeout.ms                     INT       45000                1..             MEDIUM  read-only
-group.consumer.regex.refresh.interval.ms                  INT       600000               10000..         MEDIUM  read-only     internal
-group.consumer.session.timeout.ms                         INT       45000                1..             MEDIUM  read-only
+group.consumer.assignors                                  LIST      uniform,range        []+             MEDIUM  read-only     heeded
+group.consumer.heartbeat.interval.ms                      INT       5000                 1..             MEDIUM  read-only     heeded
+group.consumer.max.assignment.interval.ms                 INT       15000                0..             MEDIUM  read-only     heeded
+group.consumer.max.heartbeat.interval.ms                  INT       15000                1..             MEDIUM  read-only     heeded
+group.consumer.max.session.timeout.ms                     INT       60000                1..             MEDIUM  read-only     heeded
+group.consumer.max.size                                   INT       2147483647           1..             MEDIUM  read-only     heeded
+group.consumer.migration.policy                           STRING    bidirectional        {DISABLED,DOWNGRADE,UPGRADE,BIDIRECTIONAL}i  MEDIUM  read-only     heeded
+group.consumer.min.assignment.interval.ms                 INT       0                    0..             MEDIUM  read-only     heeded
+group.consumer.min.heartbeat.interval.ms                  INT       5000                 1..             MEDIUM  read-only     heeded
+group.consumer.min.session.timeout.ms                     INT       45000                1..             MEDIUM  read-only     heeded
+group.consumer.regex.refresh.interval.ms                  INT       600000               10000..         MEDIUM  read-only     heeded internal
+group.consumer.session.timeout.ms                         INT       45000                1..             MEDIUM  read-only     heeded
 group.coordinator.append.linger.ms                        INT       -1                   -1..            MEDIUM  read-only
 group.coordinator.background.threads                      INT       2                    1..             HIGH    read-only
 group.coordinator.cached.buffer.max.bytes                 INT       1048588              524288..        MEDIUM  cluster-wide
-group.coordinator.rebalance.protocols                     LIST      classic,consumer,streams  [consumer,classic,share,streams]+  MEDIUM  read-only
+group.coordinator.rebalance.protocols                     LIST      classic,consumer,streams  [consumer,classic,share,streams]+  MEDIUM  read-only     heeded
 group.coordinator.threads                                 INT       4                    1..             HIGH    read-only
 group.initial.rebalance.delay.ms                          INT       3000                 any             MEDIUM  read-only     heeded
 group.max.session.timeout.ms                              INT       1800000              any             MEDIUM  read-only     heeded

@@ -1,14 +1,15 @@
 """A classic group: members that join, elect a leader, and are given what the leader assigns them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from broker.coordination.decision import Decision, Moment
+from broker.coordination.decision import Decision, Moment, StoredRecord
 from broker.coordination.tickets import Ticket
 from broker.groups.member import Member
 from broker.groups.requests import (
     NO_MEMBER_ID,
+    Committing,
     GroupDescription,
     Joined,
     JoinedMember,
@@ -16,6 +17,7 @@ from broker.groups.requests import (
     Leaving,
     Left,
     MemberDescription,
+    Protocols,
     Synced,
     Syncing,
 )
@@ -45,6 +47,8 @@ class ClassicGroup:
     Invariants: a group with members has a leader among them; in PREPARING_REBALANCE nobody waits for an
     assignment, in the other states nobody waits to join.
     """
+
+    kind: Final = "classic"
 
     def __init__(
         self, group_id: str, settings: GroupSettings, value: GroupMetadataValue | None = None
@@ -131,6 +135,17 @@ class ClassicGroup:
                 for member in self.members
             ],
         )
+
+    def tombstones(self) -> list[StoredRecord]:
+        """What removes the group; its offsets are removed before."""
+        return [StoredRecord(GroupMetadataKey(group=self.group_id), None)]
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is GroupState.EMPTY
+
+    def waiting_tickets(self) -> Iterator[Ticket[Any]]:
+        return self.members.waiting_tickets()
 
     def start_afresh(self, now: Moment) -> Decision:
         """After loading: every session begins anew, and a group above the limit has to shrink."""
@@ -446,8 +461,33 @@ class ClassicGroup:
         self._remove(member_id, decision)
         return ErrorCode.NONE
 
-    def check_commit(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
+    def downgraded(
+        self, protocols: Mapping[str, Protocols], *, must_rebalance: bool, now: Moment
+    ) -> Decision:
+        """The group was one of the consumer protocol until now; ``protocols`` are what its members offer.
+
+        A member that left, or that took another's place and reads something else, leaves an assignment that
+        does not fit any more.
+        """
+        for member in self.members:
+            self.members.change_protocols(member, protocols[member.member_id])
+        decision = self.start_afresh(now)
+        if must_rebalance and self.state is GroupState.STABLE:
+            self._prepare_rebalance(now, decision)
+        return decision
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """Anybody may ask for the offsets of a classic group: its members have no epochs."""
+        return ErrorCode.NONE
+
+    def check_delete(self) -> ErrorCode:
+        """Whether the group may be deleted."""
+        return ANSWERS[self.state].delete_group
+
+    def check_commit(self, committing: Committing) -> ErrorCode:
         """Whether offsets may be committed in the name of this member, or of nobody."""
+        member_id, instance_id = committing.member_id, committing.instance_id
+        generation = committing.generation
         if self.state is GroupState.EMPTY and generation < 0:
             return ErrorCode.NONE  # an operator, or a consumer that assigns itself
         if generation < 0 and member_id == NO_MEMBER_ID and instance_id is None:

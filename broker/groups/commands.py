@@ -7,9 +7,13 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from broker.coordination.tickets import Ticket
+from broker.groups import consumer_requests
 from broker.groups.requests import (
     NO_MEMBER_ID,
+    Beat,
+    Beaten,
     Committing,
+    ConsumerGroupDescription,
     Fetched,
     GroupDescription,
     Joined,
@@ -39,6 +43,7 @@ def join(groups: GroupService, group_id: str, joining: Joining) -> Ticket[Joined
         joining.instance_id or "",
         joining.client_id,
         joining.new_member_id,
+        joining.member_id,
         joining.protocol_type,
         *(name for name, _ in joining.protocols),
     ):
@@ -93,11 +98,23 @@ def commit(groups: GroupService, group_id: str, committing: Committing) -> Ticke
 
 
 def fetch(
-    groups: GroupService, group_id: str, topics: Sequence[TopicOffsets] | None, *, require_stable: bool
+    groups: GroupService,
+    group_id: str,
+    topics: Sequence[TopicOffsets] | None,
+    *,
+    require_stable: bool,
+    member_id: str | None = None,
+    member_epoch: int = -1,
 ) -> Ticket[Fetched]:
     """OffsetFetch, one group of it."""
     ticket = Ticket(_fetch_refused)
-    groups.ask(group_id, ticket, lambda machine, _: machine.fetch(group_id, topics, require_stable, ticket))
+    groups.ask(
+        group_id,
+        ticket,
+        lambda machine, _: machine.fetch(
+            group_id, topics, require_stable, ticket, member_id=member_id, member_epoch=member_epoch
+        ),
+    )
     return ticket
 
 
@@ -108,6 +125,29 @@ def delete_offsets(
     ticket = Ticket(OffsetsDeleted)
     if _is_named(group_id, ticket):
         groups.ask(group_id, ticket, lambda machine, _: machine.delete_offsets(group_id, partitions, ticket))
+    return ticket
+
+
+def beat(groups: GroupService, group_id: str, asked: Beat) -> Ticket[Beaten]:
+    """ConsumerGroupHeartbeat, once it is known to make sense by itself."""
+    ticket = Ticket(Beaten)
+    texts = (asked.topic_regex, asked.rack_id, asked.instance_id, asked.client_id, asked.member_id)
+    if _can_be_stored(group_id, *(text for text in texts if text), *(asked.topic_names or ())):
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: consumer_requests.beat(machine, group_id, asked, ticket, now),
+        )
+    else:
+        ticket.refuse(ErrorCode.INVALID_REQUEST)
+    return ticket
+
+
+def describe_consumers(groups: GroupService, group_id: str) -> Ticket[ConsumerGroupDescription]:
+    """ConsumerGroupDescribe, one group of it."""
+    ticket = Ticket(lambda code: ConsumerGroupDescription(group_id, code))
+    if _is_named(group_id, ticket):
+        groups.ask(group_id, ticket, lambda machine, _: consumer_requests.describe(machine, group_id, ticket))
     return ticket
 
 

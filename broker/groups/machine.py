@@ -8,7 +8,11 @@ from broker.coordination.decision import Decision, Moment, StoredRecord, in_batc
 from broker.coordination.record_codec import RecordCodec
 from broker.coordination.tickets import Ticket
 from broker.coordination.timers import Timers
+from broker.groups import consumer_requests as consumers
 from broker.groups.classic import GROUP_METADATA_VERSION, ClassicGroup
+from broker.groups.cluster import Cluster
+from broker.groups.consumer import ConsumerGroup
+from broker.groups.group import Group, tickets_of
 from broker.groups.offsets import (
     NO_EXPIRY,
     CommittedOffset,
@@ -36,7 +40,17 @@ from broker.groups.requests import (
 from broker.groups.settings import GroupSettings
 from broker.groups.states import ANSWERS, GroupState
 from protocol.error_codes import ErrorCode
+from protocol.schema import Message
 from protocol.stored.group_records import (
+    KEY_TYPES,
+    VALUE_TYPES,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
     GroupMetadataKey,
     GroupMetadataValue,
     LegacyOffsetCommitKey,
@@ -46,17 +60,33 @@ from protocol.stored.group_records import (
 )
 from protocol.uuids import ZERO_UUID
 
+ConsumerGroupKey = (
+    ConsumerGroupCurrentMemberAssignmentKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupMetadataKey
+    | ConsumerGroupPartitionMetadataKey
+    | ConsumerGroupRegularExpressionKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+)
+"""Keys of records that tell of a consumer group."""
+
+_SERVED: Final = (
+    LegacyOffsetCommitKey,
+    OffsetCommitKey,
+    GroupMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupRegularExpressionKey,
+)
+
 CODEC: Final = RecordCodec(
-    keys={
-        LegacyOffsetCommitKey.api_key: LegacyOffsetCommitKey,
-        OffsetCommitKey.api_key: OffsetCommitKey,
-        GroupMetadataKey.api_key: GroupMetadataKey,
-    },
-    values={
-        LegacyOffsetCommitValue.api_key: LegacyOffsetCommitValue,
-        OffsetCommitValue.api_key: OffsetCommitValue,
-        GroupMetadataValue.api_key: GroupMetadataValue,
-    },
+    keys={key.api_key: KEY_TYPES[key.api_key] for key in _SERVED},
+    values={key.api_key: VALUE_TYPES[key.api_key] for key in _SERVED},
 )
 """The record types that this machine understands; others stay in the log untouched."""
 
@@ -75,9 +105,10 @@ class GroupMachine:
     A group comes into being with its first member, by a record, or with its first offset, without one.
     """
 
-    def __init__(self, settings: GroupSettings) -> None:
+    def __init__(self, settings: GroupSettings, cluster: Cluster) -> None:
         self.settings = settings
-        self.groups: dict[str, ClassicGroup] = {}
+        self.cluster = cluster
+        self.groups: dict[str, Group] = {}
         self.offsets = OffsetTable()
         self._is_live = False
         self._timers: Timers[str] = Timers()
@@ -94,6 +125,8 @@ class GroupMachine:
         elif isinstance(key, GroupMetadataKey):
             assert value is None or isinstance(value, GroupMetadataValue)
             self._apply_group(key.group, value)
+        elif isinstance(key, ConsumerGroupKey):
+            self._apply_consumer_group(key, value)
         else:
             assert isinstance(key, LegacyOffsetCommitKey)
             assert value is None or isinstance(value, LegacyOffsetCommitValue)
@@ -114,15 +147,31 @@ class GroupMachine:
     def _apply_group(self, group_id: str, value: GroupMetadataValue | None) -> None:
         known = self.groups.get(group_id)
         if value is None:
-            if known is not None:
+            if isinstance(known, ClassicGroup):
                 known.bury()
-                del self.groups[group_id]
-                self._timers.forget(group_id)
-        elif known is None or not self._is_live:
+                self._remove(group_id)
+        elif not isinstance(known, ClassicGroup) or not self._is_live:
             # While loading, each record of a group replaces whatever stood there before.
             self.groups[group_id] = ClassicGroup(group_id, self.settings, value)
         else:
             known.apply(value)
+
+    def _apply_consumer_group(self, key: ConsumerGroupKey, value: Message | None) -> None:
+        known = self.groups.get(key.group_id)
+        if not isinstance(known, ConsumerGroup):
+            if value is None:
+                return  # the end of a group that has gone, or is of another kind by now
+            # Offsets that were read before have made a classic group without members.
+            known = ConsumerGroup(key.group_id, self.settings, self.cluster)
+            self.groups[key.group_id] = known
+        if value is None and isinstance(key, ConsumerGroupMetadataKey):
+            self._remove(key.group_id)
+        else:
+            known.apply(key, value)
+
+    def _remove(self, group_id: str) -> None:
+        del self.groups[group_id]
+        self._timers.forget(group_id)
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         self.offsets.end_transaction(producer_id, is_commit=is_commit)
@@ -135,7 +184,7 @@ class GroupMachine:
             started = group.start_afresh(now)
             decision.records += started.records
             decision.replies += started.replies
-            self._watch(group)
+            self.watch(group)
         return decision
 
     def deadline_ms(self) -> int | None:
@@ -151,16 +200,20 @@ class GroupMachine:
         if group_id is None:
             return self._clean(now)
         group = self.groups.get(group_id)
-        if group is None:
-            return Decision()
-        decision = group.advance(now)
-        self._watch(group)
+        decision = Decision()
+        if isinstance(group, ClassicGroup):
+            decision = group.advance(now)
+        elif isinstance(group, ConsumerGroup):
+            decision = consumers.advance(self, group, now)
+        if group is not None:
+            self.watch(group)
         return decision
 
     def waiting_tickets(self) -> Sequence[Ticket[Any]]:
-        return [ticket for group in self.groups.values() for ticket in group.members.waiting_tickets()]
+        return tickets_of(self.groups.values())
 
-    def _watch(self, group: ClassicGroup) -> None:
+    def watch(self, group: Group) -> None:
+        """See that the group is woken in time."""
         if group.wake_ms is not None:
             self._timers.wake_by(group.group_id, group.wake_ms)
 
@@ -169,12 +222,22 @@ class GroupMachine:
     def join(self, group_id: str, joining: Joining, ticket: Ticket[Joined], now: Moment) -> Decision:
         """JoinGroup.  A new member may found the group: the record comes first, and then the member."""
         group = self.groups.get(group_id)
-        if group is not None:
+        if isinstance(group, ClassicGroup):
             decision = group.join(joining, ticket, now)
-            self._watch(group)
+            self.watch(group)
             return decision
         decision = Decision(tentative=True, asked_by=ticket)
+        if isinstance(group, ConsumerGroup):
+            if not group.is_empty:
+                return consumers.join(self, group, joining, ticket, now)
+            decision.records += (
+                group.tombstones()
+            )  # an empty group is of the kind that its first member is of
+        elif group is not None:
+            decision.reply(ticket, Joined(NO_MEMBER_ID, ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+            return decision
         if joining.member_id != NO_MEMBER_ID:
+            decision.records.clear()
             decision.reply(ticket, Joined(joining.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
             return decision
         empty = GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=now.wall_ms)
@@ -185,10 +248,12 @@ class GroupMachine:
     def sync(self, group_id: str, syncing: Syncing, ticket: Ticket[Synced], now: Moment) -> Decision:
         """SyncGroup."""
         group = self.groups.get(group_id)
-        if group is not None:
+        if isinstance(group, ClassicGroup):
             decision = group.sync(syncing, ticket, now)
-            self._watch(group)
+            self.watch(group)
             return decision
+        if isinstance(group, ConsumerGroup):
+            return consumers.sync(self, group, syncing, ticket, now)
         decision = Decision()
         decision.reply(ticket, Synced(_GONE.sync))
         return decision
@@ -205,20 +270,24 @@ class GroupMachine:
         """Heartbeat."""
         group = self.groups.get(group_id)
         decision = Decision()
-        if group is None:
-            decision.reply(ticket, _GONE.heartbeat)
-        else:
+        if isinstance(group, ClassicGroup):
             decision.reply(ticket, group.heartbeat(member_id, instance_id, generation, now))
-            self._watch(group)
+            self.watch(group)
+        elif isinstance(group, ConsumerGroup):
+            decision.reply(ticket, consumers.heartbeat(self, group, member_id, instance_id, generation, now))
+        else:
+            decision.reply(ticket, _GONE.heartbeat)
         return decision
 
     def leave(self, group_id: str, leaving: list[Leaving], ticket: Ticket[Left], now: Moment) -> Decision:
         """LeaveGroup."""
         group = self.groups.get(group_id)
-        if group is not None:
+        if isinstance(group, ClassicGroup):
             decision = group.leave(leaving, ticket, now)
-            self._watch(group)
+            self.watch(group)
             return decision
+        if isinstance(group, ConsumerGroup):
+            return consumers.leave(self, group, leaving, ticket, now)
         decision = Decision()
         decision.reply(ticket, Left(codes=(ErrorCode.UNKNOWN_MEMBER_ID,) * len(leaving)))
         return decision
@@ -232,7 +301,7 @@ class GroupMachine:
         decision = Decision(tentative=True)
         group = self.groups.get(group_id)
         if group is not None:
-            error = group.check_commit(committing.member_id, committing.instance_id, committing.generation)
+            error = group.check_commit(committing)
         elif committing.generation < 0:
             error = ErrorCode.NONE  # the offset makes the group: one without members
         else:
@@ -242,11 +311,11 @@ class GroupMachine:
             return decision
         if group is not None:
             group.committed(committing.member_id, now)
-            self._watch(group)
+            self.watch(group)
         codes = []
         expiry_ms = NO_EXPIRY if committing.retention_ms == -1 else now.wall_ms + committing.retention_ms
         for asked in committing.offsets:
-            if _utf16_length(asked.metadata) > self.settings.offset_metadata_max_bytes:
+            if not self.settings.allows_metadata(asked.metadata):
                 codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             codes.append(ErrorCode.NONE)
@@ -272,11 +341,20 @@ class GroupMachine:
         topics: Sequence[TopicOffsets] | None,
         require_stable: bool,
         ticket: Ticket[Fetched],
+        *,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> Decision:
         """OffsetFetch for one group; None asks for every offset that it has.
 
         A group that is not there has no offsets, which is no error.
         """
+        group = self.groups.get(group_id)
+        error = ErrorCode.NONE if group is None else group.check_fetch(member_id, member_epoch)
+        if error is not ErrorCode.NONE:
+            decision = Decision()
+            decision.reply(ticket, Fetched(error))
+            return decision
         if topics is None:
             stored = self.offsets.of_group(group_id)
             topics = [TopicOffsets(topic, ZERO_UUID, tuple(of)) for topic, of in stored.items()]
@@ -373,7 +451,12 @@ class GroupMachine:
         group = self.groups.get(group_id)
         decision = Decision()
         if group is None:
-            missing = GroupDescription(group_id, ErrorCode.GROUP_ID_NOT_FOUND, GroupState.DEAD.value)
+            missing = GroupDescription(
+                group_id,
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                GroupState.DEAD.value,
+                message=f"Group {group_id} not found.",
+            )
             decision.reply(ticket, missing)
         else:
             decision.reply(ticket, group.describe())
@@ -382,12 +465,12 @@ class GroupMachine:
     def delete(self, group_id: str, ticket: Ticket[ErrorCode]) -> Decision:
         """DeleteGroups, one of them: its offsets first, so that they are never without their group."""
         group = self.groups.get(group_id)
-        answers = _GONE if group is None else ANSWERS[group.state]
+        error = _GONE.delete_group if group is None else group.check_delete()
         decision = Decision(tentative=True, asked_by=ticket)
-        decision.reply(ticket, answers.delete_group)
-        if answers.delete_group is not ErrorCode.NONE:
+        decision.reply(ticket, error)
+        if group is None or error is not ErrorCode.NONE:
             return decision
-        decision.write(GroupMetadataKey(group=group_id), None)
+        decision.records += group.tombstones()
         tombstones = _offset_tombstones(group_id, self._partitions_with_offsets(group_id))
         return in_batches(tombstones, TOMBSTONES_PER_BATCH, decision)
 
@@ -411,7 +494,7 @@ class GroupMachine:
                 return decision
         return Decision()
 
-    def _clean_group(self, group: ClassicGroup, now: Moment) -> Decision:
+    def _clean_group(self, group: Group, now: Moment) -> Decision:
         group_id = group.group_id
         pending = set(self.offsets.pending_partitions(group_id))
         expired: list[tuple[str, int]] = []
@@ -428,8 +511,8 @@ class GroupMachine:
                 else:
                     kept += 1
         last = Decision(tentative=True)
-        if not kept and group.state is GroupState.EMPTY:
-            last.write(GroupMetadataKey(group=group_id), None)
+        if not kept and group.is_empty:
+            last.records += group.tombstones()
         return in_batches(_offset_tombstones(group_id, expired), TOMBSTONES_PER_BATCH, last)
 
 
@@ -442,10 +525,3 @@ def _offset_tombstones(group_id: str, partitions: Iterable[tuple[str, int]]) -> 
 
 def _are_different_topics(stored_id: bytes, asked_id: bytes) -> bool:
     return stored_id != asked_id and ZERO_UUID not in (stored_id, asked_id)
-
-
-def _utf16_length(text: str) -> int:
-    """What Java counts as the length of a string."""
-    if text.isascii():
-        return len(text)
-    return len(text) + sum(character > "\uffff" for character in text)

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from broker.coordination.partitioning import java_string_hash
-
-_TABLE_SIZE_START = 16
+from broker.groups.java_order import in_java_order
 
 
 def common_protocols(lists: Iterable[Sequence[str]]) -> set[str]:
@@ -26,21 +24,5 @@ def choose_protocol(lists: Sequence[Sequence[str]]) -> str:
         vote = next(name for name in names if name in candidates)
         votes[vote] = votes.get(vote, 0) + 1
     most = max(votes.values())
-    return next(name for name in _as_java_iterates(votes) if votes[name] == most)
-
-
-def _as_java_iterates(names: Iterable[str]) -> list[str]:
-    """``names`` in the order of a Java ``HashMap`` into which they were put one after the other.
-
-    Kafka lets that order break a tie, so members whose preferences differ get the same protocol here.
-    """
-    ordered = list(names)
-    size = _TABLE_SIZE_START
-    while len(ordered) > size * 3 // 4:
-        size *= 2
-
-    def bucket(name: str) -> int:
-        hash_code = java_string_hash(name) & 0xFFFF_FFFF
-        return (hash_code ^ hash_code >> 16) & (size - 1)
-
-    return sorted(ordered, key=bucket)
+    # The order of the table breaks a tie, so members whose preferences differ get the same protocol as there.
+    return next(name for name in in_java_order(votes) if votes[name] == most)

@@ -1,5 +1,6 @@
 """What members ask a group and what they are told, without the versions of the wire."""
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from protocol.error_codes import ErrorCode
@@ -24,6 +25,8 @@ class Joining(NamedTuple):
     protocol_type: str
     protocols: Protocols
     new_member_id: str
+    new_consumer_id: str
+    """What a consumer group gives instead: ids of KIP-848 do not begin with the client's."""
     must_rejoin_with_id: bool
     """A new dynamic member is only told its id, and has to ask again with it (KIP-394)."""
     can_skip_assignment: bool
@@ -107,6 +110,8 @@ class GroupDescription(NamedTuple):
     """Only of a stable group."""
     members: tuple[MemberDescription, ...] = ()
     kind: str = "classic"
+    message: str | None = None
+    """What is wrong, where there is a place to say it."""
 
 
 class Listed(NamedTuple):
@@ -136,6 +141,8 @@ class Committing(NamedTuple):
     """-1: the group's rules decide how long the offsets stay."""
     unknown_group: ErrorCode
     """What a member of a group that is not there is told."""
+    knows_member_epochs: bool
+    """The request's version is one that members of consumer groups may use (KIP-848)."""
     offsets: tuple[OffsetToCommit, ...]
 
 
@@ -177,3 +184,73 @@ class OffsetsDeleted(NamedTuple):
 
     error: ErrorCode = ErrorCode.NONE
     codes: tuple[ErrorCode, ...] = ()
+
+
+class Beat(NamedTuple):
+    """One ConsumerGroupHeartbeat request.  None: as the member said last."""
+
+    member_id: str
+    member_epoch: int
+    """0 to join, -1 to leave, -2 to go away for a while under ``instance_id``."""
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    """-1: as the member said last."""
+    topic_names: Sequence[str] | None
+    topic_regex: str | None
+    server_assignor: str | None
+    claimed: Sequence[tuple[bytes, Sequence[int]]] | None
+    """Topic ids and partitions that the member owns."""
+    new_member_id: str
+    """For a member without an id, which is allowed in version 0."""
+
+    @property
+    def is_full(self) -> bool:
+        """The member says everything: it wants to hear everything."""
+        return (
+            self.rebalance_timeout_ms != -1
+            and (self.topic_names is not None or self.topic_regex is not None)
+            and self.claimed is not None
+        )
+
+
+class Beaten(NamedTuple):
+    """The answer to ConsumerGroupHeartbeat."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Mapping[bytes, Collection[int]] | None = None
+    """None: as the member was told last."""
+
+
+class ConsumerMemberDescription(NamedTuple):
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    topic_names: Sequence[str]
+    topic_regex: str | None
+    assignment: Mapping[bytes, Collection[int]]
+    target: Mapping[bytes, Collection[int]]
+    is_classic: bool
+    """It speaks the classic protocol (online migration)."""
+
+
+class ConsumerGroupDescription(NamedTuple):
+    """One group for ConsumerGroupDescribe."""
+
+    group_id: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor: str = ""
+    members: tuple[ConsumerMemberDescription, ...] = ()

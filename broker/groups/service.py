@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.coordination.leader_log import LeaderLog
     from broker.coordination.shard import Shard
     from broker.coordination.tickets import Ticket
+    from broker.groups.cluster import Cluster
     from broker.groups.machine import GroupMachine
     from broker.groups.settings import GroupSettings
     from broker.metadata.image import MetadataImage, TopicImage
@@ -74,6 +75,13 @@ class GroupService:
 
         return GroupSettings.from_config(self._services.config)
 
+    @cached_property
+    def cluster(self) -> Cluster:
+        """Topics and group settings as the machines see them; follows images from its first use on."""
+        from broker.groups.cluster import Cluster
+
+        return Cluster(self._services.image, self._services.config)
+
     # Lifetime
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -94,6 +102,8 @@ class GroupService:
 
     def published(self, image: MetadataImage, changes: MetadataChanges) -> None:
         """Called with every image, after the partitions have followed it."""
+        if "cluster" in self.__dict__:
+            self.cluster.follow(image, changes)
         topic = image.topics.get(GROUP_OFFSETS)
         if self._topic_id is not None and (topic is None or topic.id != self._topic_id):
             self._end_all()
@@ -153,7 +163,7 @@ class GroupService:
         shard = Shard(
             f"{GROUP_OFFSETS}-{partition}",
             CODEC,
-            lambda: GroupMachine(self.settings),
+            lambda: GroupMachine(self.settings, self.cluster),
             now=lambda: Moment(self._steady_ms(), clock.now_ms()),
             commit_timeout_ms=config.get("offsets.commit.timeout.ms"),
             compression=Compression(config.get("offsets.topic.compression.codec")),

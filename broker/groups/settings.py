@@ -1,5 +1,6 @@
 """The broker's settings that groups go by."""
 
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,6 +14,25 @@ PENDING_MEMBERS_MAX = 10_000
 GROUP_MAX_SIZE_REACHED."""
 
 
+class MigrationPolicy(Enum):
+    """Whether groups with members may change their protocol (``group.consumer.migration.policy``)."""
+
+    DISABLED = "DISABLED"
+    UPGRADE = "UPGRADE"
+    DOWNGRADE = "DOWNGRADE"
+    BIDIRECTIONAL = "BIDIRECTIONAL"
+
+    @property
+    def allows_upgrade(self) -> bool:
+        """From classic to consumer."""
+        return self in (MigrationPolicy.UPGRADE, MigrationPolicy.BIDIRECTIONAL)
+
+    @property
+    def allows_downgrade(self) -> bool:
+        """From consumer to classic."""
+        return self in (MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL)
+
+
 class GroupSettings(NamedTuple):
     """Under Kafka's names without the prefix; times in ms."""
 
@@ -24,6 +44,18 @@ class GroupSettings(NamedTuple):
     """Counted in UTF-16 units, as Kafka does in spite of the name."""
     offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1000
     offsets_retention_check_interval_ms: int = 600_000
+    consumer_max_size: int = 2_147_483_647
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """The first is the default."""
+    consumer_migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    regex_refresh_interval_ms: int = 600_000
+
+    def allows_metadata(self, metadata: str) -> bool:
+        """Whether so much may be committed with an offset."""
+        limit = self.offset_metadata_max_bytes
+        if metadata.isascii():
+            return len(metadata) <= limit
+        return len(metadata) + sum(character > "\uffff" for character in metadata) <= limit
 
     @classmethod
     def from_config(cls, config: "BrokerConfig") -> "GroupSettings":
@@ -35,4 +67,8 @@ class GroupSettings(NamedTuple):
             offset_metadata_max_bytes=config.get("offset.metadata.max.bytes"),
             offsets_retention_ms=config.get("offsets.retention.minutes") * 60_000,
             offsets_retention_check_interval_ms=config.get("offsets.retention.check.interval.ms"),
+            consumer_max_size=config.get("group.consumer.max.size"),
+            consumer_assignors=tuple(config.get("group.consumer.assignors")),
+            consumer_migration=MigrationPolicy(config.get("group.consumer.migration.policy").upper()),
+            regex_refresh_interval_ms=config.get("group.consumer.regex.refresh.interval.ms"),
         )

@@ -77,6 +77,9 @@ def _struct(struct: Struct, path: str, names: Names) -> dict[str, Json]:
     for field in struct.declared_fields:
         inner = f"{path}.{field.name}"
         value = getattr(struct, field.name)
+        if inner in SHARED and value is not None:
+            # Whether others have made something must not be seen either.
+            value = [row for row in value if not names.is_of_another(getattr(row, SHARED[inner]) or "")]
         if inner not in LEFT_OUT and value != (field.factory() if field.factory else field.default):
             said[field.name] = _value(field, value, inner, names)
     return said
@@ -107,8 +110,6 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
 
 
 def _list(values: list[Any], path: str, names: Names) -> list[Json]:
-    if path in SHARED:
-        values = [row for row in values if not names.is_of_another(getattr(row, SHARED[path]) or "")]
     if path in WITHOUT_INTERNAL_TOPICS:
         values = [row for row in values if not row.name.startswith(INTERNAL)]
     rows = [_struct(row, path, names) if isinstance(row, Struct) else row for row in values]

@@ -45,6 +45,7 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("DeleteTopics", "UNKNOWN_TOPIC_ID"): {"1-5": NO_IDS},
     ("DescribeCluster", "MISMATCHED_ENDPOINT_TYPE"): {"0": NO_TYPES},
     ("DescribeCluster", "UNSUPPORTED_ENDPOINT_TYPE"): {"0": NO_TYPES},
+    ("ConsumerGroupHeartbeat", "INVALID_REGULAR_EXPRESSION"): {"0": "there are no regular expressions"},
     ("ListConfigResources", "UNSUPPORTED_VERSION"): {"0": NO_TYPES},
 }
 """By API and result: versions, and the reason."""

@@ -44,6 +44,14 @@ TIMES: Final = (
 """Compared as they are if they lie before the recording began, else as "now"."""
 
 UNORDERED: Final = (
+    "ConsumerGroupDescribe.groups.members",
+    "ConsumerGroupDescribe.groups.members.assignment.topic_partitions",
+    "ConsumerGroupDescribe.groups.members.subscribed_topic_names",
+    "ConsumerGroupDescribe.groups.members.target_assignment.topic_partitions",
+    "ConsumerGroupDescribe.groups.members.assignment.topic_partitions.partitions",
+    "ConsumerGroupDescribe.groups.members.target_assignment.topic_partitions.partitions",
+    "ConsumerGroupHeartbeat.assignment.topic_partitions",
+    "ConsumerGroupHeartbeat.assignment.topic_partitions.partitions",
     "CreatePartitions.results",
     "CreateTopics.topics",
     "CreateTopics.topics.configs",

@@ -188,6 +188,16 @@ HEEDED_BY_ANOTHER_NAME = {
     "compression.zstd.level",
     # Checked at start: a node has both roles.
     "process.roles",
+    # Read as the defaults and the bounds of what a group may set for itself.
+    "group.consumer.assignment.interval.ms",
+    "group.consumer.heartbeat.interval.ms",
+    "group.consumer.max.assignment.interval.ms",
+    "group.consumer.max.heartbeat.interval.ms",
+    "group.consumer.max.session.timeout.ms",
+    "group.consumer.min.assignment.interval.ms",
+    "group.consumer.min.heartbeat.interval.ms",
+    "group.consumer.min.session.timeout.ms",
+    "group.consumer.session.timeout.ms",
 }
 
 NAMED_WITHOUT_EFFECT: set[Any] = {"group.streams.assignors"}

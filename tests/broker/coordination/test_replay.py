@@ -4,11 +4,15 @@ import random
 
 import pytest
 
+from broker.config.broker_config import BrokerConfig
 from broker.coordination.decision import StoredRecord
 from broker.coordination.record_codec import RecordCodec
 from broker.coordination.replay import Replay
+from broker.groups.classic import ClassicGroup
+from broker.groups.cluster import Cluster
 from broker.groups.machine import CODEC, GroupMachine
 from broker.groups.settings import GroupSettings
+from broker.metadata.image import empty_image
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
@@ -29,7 +33,7 @@ class Notes(GroupMachine):
     """Writes down what is applied."""
 
     def __init__(self) -> None:
-        super().__init__(GroupSettings())
+        super().__init__(GroupSettings(), Cluster(empty_image("cluster"), BrokerConfig({})))
         self.applied: list[int] = []
 
     def apply(self, record: StoredRecord, offset: int, producer_id: int) -> None:
@@ -60,7 +64,9 @@ def replayed(log: FakeLog, *, is_compacted: bool = True, start: int = 0) -> Note
 def test_what_a_later_record_replaces_is_not_applied() -> None:
     machine = replayed(a_log("a", "b", "a", "c", "a"))
     assert machine.applied == [1, 3, 4]
-    assert machine.groups["a"].generation == 4
+    group = machine.groups["a"]
+    assert isinstance(group, ClassicGroup)
+    assert group.generation == 4
 
 
 def test_in_a_topic_that_is_not_compacted_every_record_counts() -> None:

@@ -2,12 +2,14 @@
 
 import io
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
+from broker.config.broker_config import BrokerConfig
 from broker.coordination.decision import Decision, Moment
 from broker.coordination.shard import Shard
 from broker.coordination.tickets import Ticket
 from broker.groups.classic import ClassicGroup
+from broker.groups.cluster import Cluster
 from broker.groups.machine import CODEC, GroupMachine
 from broker.groups.offsets import CommittedOffset
 from broker.groups.requests import (
@@ -28,6 +30,7 @@ from broker.groups.requests import (
 from broker.groups.settings import GroupSettings
 from broker.groups.states import GroupState
 from broker.logs import Log
+from broker.metadata.image import empty_image
 from protocol.error_codes import ErrorCode
 from protocol.stored.consumer_protocol import ConsumerProtocolSubscription
 from protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
@@ -55,8 +58,14 @@ def subscription(*topics: str) -> bytes:
 class Room:
     """What clients do with groups of one shard.  ``group`` is the one most tests are about."""
 
-    def __init__(self, settings: GroupSettings | None = None, log: FakeLog | None = None) -> None:
+    def __init__(
+        self,
+        settings: GroupSettings | None = None,
+        log: FakeLog | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
         self.settings = GroupSettings() if settings is None else settings
+        self.cluster = Cluster(empty_image("cluster"), BrokerConfig({})) if cluster is None else cluster
         self.log = FakeLog() if log is None else log
         self.steady_ms = 1_000_000
         self.lines = io.StringIO()
@@ -65,7 +74,7 @@ class Room:
         self.shard: Shard[GroupMachine] = Shard(
             "__consumer_offsets-0",
             CODEC,
-            lambda: GroupMachine(self.settings),
+            lambda: GroupMachine(self.settings, self.cluster),
             now=lambda: self.now,
             commit_timeout_ms=5000,
             log=Log(self.lines),
@@ -87,14 +96,20 @@ class Room:
 
     @property
     def group(self) -> ClassicGroup:
-        return self.machine.groups["group"]
+        return self.classic("group")
+
+    def classic(self, group_id: str) -> ClassicGroup:
+        return self.classic_groups()[group_id]
+
+    def classic_groups(self) -> dict[str, ClassicGroup]:
+        return classic_groups(self.machine)
 
     def state(self) -> GroupState:
         return self.group.state
 
-    async def restarted(self) -> "Room":
+    async def restarted(self) -> Self:
         """The same log, loaded by a broker that knows nothing else."""
-        room = Room(self.settings, self.log.copy())
+        room = type(self)(self.settings, self.log.copy(), self.cluster)
         room.steady_ms = self.steady_ms
         room.ids = self.ids
         if room.needs_load:
@@ -146,6 +161,7 @@ class Room:
             protocol_type=kind,
             protocols=protocols(*offers),
             new_member_id=f"{prefix}-{self.ids}",
+            new_consumer_id=f"consumer-{self.ids}",
             must_rejoin_with_id=version >= 4 and not member_id and instance_id is None,
             can_skip_assignment=version >= 9,
         )
@@ -208,6 +224,7 @@ class Room:
             generation,
             retention_ms,
             ErrorCode.GROUP_ID_NOT_FOUND if version >= 9 else ErrorCode.ILLEGAL_GENERATION,
+            version >= 9,
             tuple(
                 OffsetToCommit(topic, TOPIC_ID, partition, offset, 3, metadata)
                 for (topic, partition), offset in offsets.items()
@@ -308,7 +325,7 @@ class Room:
 
 def settled(machine: GroupMachine) -> dict[str, GroupMetadataValue]:
     """Every group of a machine as its record would say it."""
-    return {group_id: group.stored() for group_id, group in machine.groups.items()}
+    return {group_id: group.stored() for group_id, group in classic_groups(machine).items()}
 
 
 def offsets_of(machine: GroupMachine) -> dict[tuple[str, str, int], CommittedOffset]:
@@ -319,3 +336,12 @@ def offsets_of(machine: GroupMachine) -> dict[tuple[str, str, int], CommittedOff
         for topic, partitions in machine.offsets.of_group(group_id).items()
         for partition, committed in partitions.items()
     }
+
+
+def classic_groups(machine: GroupMachine) -> dict[str, ClassicGroup]:
+    """The groups, when all of them are classic."""
+    found = {}
+    for group_id, group in machine.groups.items():
+        assert isinstance(group, ClassicGroup)
+        found[group_id] = group
+    return found

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from broker.groups.classic import ClassicGroup
+from broker.groups.consumer import ConsumerGroup, ConsumerGroupState
 from broker.groups.machine import CODEC
 from broker.groups.states import GroupState
 from protocol.error_codes import ErrorCode
@@ -31,6 +33,12 @@ async def room(log: FakeLog) -> Room:
     return room
 
 
+def classic(room: Room, group_id: str) -> ClassicGroup:
+    group = room.machine.groups[group_id]
+    assert isinstance(group, ClassicGroup)
+    return group
+
+
 async def test_stable_and_empty_groups_are_there(room: Room) -> None:
     workers = room.describe("workers")
     assert (workers.state, workers.protocol_type, workers.protocol_name) == ("Stable", "consumer", "range")
@@ -39,16 +47,16 @@ async def test_stable_and_empty_groups_are_there(room: Room) -> None:
         (None, b"assigned to second"),
     }
     assert {(member.client_id, member.client_host) for member in workers.members} == {("app", "/127.0.0.1")}
-    group = room.machine.groups["workers"]
+    group = classic(room, "workers")
     assert group.generation == 2
     assert group.leader == group.members.static_ids["first"]
     assert group.subscribed_topics == frozenset({"orders"})
-    assert room.machine.groups["former"].state is GroupState.EMPTY
-    assert room.machine.groups["former"].generation == 2
+    assert classic(room, "former").state is GroupState.EMPTY
+    assert classic(room, "former").generation == 2
 
 
 async def test_its_members_go_on(room: Room) -> None:
-    for member_id in room.machine.groups["workers"].members.by_id:
+    for member_id in classic(room, "workers").members.by_id:
         assert room.heartbeat(member_id, 2, group_id="workers") is ErrorCode.NONE
         assert room.sync(member_id, 2, group_id="workers").outcome.assignment.startswith(b"assigned to")
     heir = room.join(group_id="workers", instance_id="first", session_ms=45_000).outcome
@@ -75,9 +83,13 @@ async def test_transactions_are_followed(room: Room) -> None:
     }
 
 
-async def test_groups_of_a_kind_that_is_not_served_are_left_alone(room: Room) -> None:
-    assert room.describe("modern").state == "Dead"
-    assert "which is not served" in room.lines.getvalue()
+async def test_a_consumer_group_is_there(room: Room) -> None:
+    group = room.machine.groups["modern"]
+    assert isinstance(group, ConsumerGroup)
+    assert (group.members, group.target.by_member) == ({}, {})
+    assert group.group_epoch == group.target.epoch == 3
+    assert group.state is ConsumerGroupState.EMPTY
+    assert room.lines.getvalue() == ""
 
 
 def test_every_record_would_be_written_as_kafka_wrote_it(log: FakeLog) -> None:
@@ -89,4 +101,4 @@ def test_every_record_would_be_written_as_kafka_wrote_it(log: FakeLog) -> None:
                 if stored is not None:
                     assert CODEC.encode(stored) == (record.key, record.value)
                     compared += 1
-    assert compared == 21
+    assert compared == 31

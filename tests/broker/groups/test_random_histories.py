@@ -20,7 +20,7 @@ from broker.groups.states import GroupState
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue
-from tests.broker.groups.rooms import SESSION_MS, Room, offsets_of, subscription
+from tests.broker.groups.rooms import SESSION_MS, Room, classic_groups, offsets_of, subscription
 
 Outcome = TypeVar("Outcome")
 
@@ -224,11 +224,11 @@ class World:
         self.crashes += 1
         if before.shard.is_active:
             assert offsets_of(self.room.machine).keys() == offsets_of(before.machine).keys()
-            for group_id, group in before.machine.groups.items():
+            for group_id, group in classic_groups(before.machine).items():
                 if group.state in (GroupState.STABLE, GroupState.EMPTY):
                     assert group_id not in stored or stored[group_id] == group.stored()
         for group_id, value in stored.items():
-            group = self.room.machine.groups[group_id]
+            group = self.room.classic(group_id)
             # One above the limit begins to shrink at once: static members who were away came on top of it.
             if len(group.members) <= self.room.settings.group_max_size:
                 assert group.stored() == value
@@ -239,7 +239,7 @@ class World:
     def check(self) -> None:
         if not self.room.shard.is_active:
             return
-        for group in self.room.machine.groups.values():
+        for group in self.room.classic_groups().values():
             check_group(group)
         for of_generation, leaders in self.leaders.items():
             assert len(leaders) == 1, f"{of_generation} was given to {leaders} to assign"
@@ -322,7 +322,7 @@ async def test_groups_keep_their_promises(seed: int, history: int) -> None:
     # Everybody falls silent: sessions, rebalances and retention run out, and nobody waits for ever.
     world.room.pass_ms(20 * 60_000)
     assert [ticket for ticket in world.tickets if not ticket.is_settled] == []
-    assert all(group.state is GroupState.EMPTY for group in world.room.machine.groups.values())
+    assert all(group.state is GroupState.EMPTY for group in world.room.classic_groups().values())
     assert last_records(world.room) == {}
 
 
@@ -334,7 +334,7 @@ async def test_histories_reach_every_state_and_every_kind_of_answer(chance: rand
         world.step()
         if not world.room.shard.is_active:
             await world.crash()
-        states |= {group.state for group in world.room.machine.groups.values()}
+        states |= {group.state for group in world.room.classic_groups().values()}
     assert states == set(GroupState) - {GroupState.DEAD}
     assert len(world.owners) > 20
     assert len(offsets_of(world.room.machine)) > 0
