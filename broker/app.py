@@ -4,12 +4,11 @@ Each ``async with`` below is one layer; leaving them is the shutdown order.  Cli
 and sent away first, and the log directories are closed when nothing can write to them any more.
 """
 
-import os
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import trio
@@ -24,13 +23,11 @@ from broker.config.value_types import ConfigError
 from broker.controller.automatic_topics import AutomaticTopics
 from broker.controller.service import ControllerService, Publish
 from broker.controller.start import Node, start_controller, stop_controller
-from broker.errors import KafkaError
+from broker.errors import KafkaError, StartupError
 from broker.groups.service import open_groups
 from broker.identifiers import Identifiers
 from broker.logs import Log
 from broker.metadata.endpoints import Advertised
-from broker.metadata.features import METADATA_VERSION_MAX
-from broker.metadata.formatting import Format, format_directories
 from broker.metadata.image import Endpoint, MetadataImage, ResourceType
 from broker.metadata.producer_ids import ProducerIds
 from broker.metadata.replay import MetadataChanges
@@ -40,28 +37,19 @@ from broker.network.connection import Dispatch
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import Network, serve_listeners
 from broker.network.settings import NetworkSettings
+from broker.node_directories import NodeDirectories, hold_directories, identify
 from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
 from broker.raft.service import QuorumMismatch
 from broker.raft.voters import VoterEndpoint
 from broker.services import Services
-from storage.errors import StorageError
+from storage.errors import DiskFailure, StorageError
 from storage.filesystem import FileSystem, RealFileSystem
-from storage.log_directory import LogDirectory
-from storage.node_files import MetaProperties, read_meta_properties
 
 THREAD_SWITCH_SECONDS = 0.0005
 """How long a thread that checks records in Python may keep the loop waiting; Python's own is ten times that.
 Beside two producers of compressed batches it made a third client's median four times shorter."""
-
-DEFAULT_NODE_ID = 1
-"""Of a node whose settings and directory name none."""
-
-
-class StartupError(Exception):
-    """Why the broker cannot start; the text is one line for the user."""
-
 
 EXPECTED_FAILURES = (StartupError, ConfigError, ListenError, QuorumMismatch, StorageError, KafkaError)
 """What can be wrong with settings, ports, files and the disk.  Each says it in one line."""
@@ -159,10 +147,15 @@ async def serve(
     services.config = config
     settings = NetworkSettings.from_config(config)
     open_files = _share_descriptors(settings, services.log)
-    with _hold_directories(services, file_system, open_files) as directories:
+    with hold_directories(services, file_system, open_files_max=open_files.of_logs_max) as directories:
         bound = bind_listeners(_bindings(config), settings)
         try:
-            node = _identify(services, directories, bound, cluster_id, file_system)
+            voters = [
+                VoterEndpoint(name, host, port)
+                for name, host, port, _ in _endpoints(config.controller_listeners, config, bound)
+            ]
+            identify(services, directories, voters, cluster_id, file_system)
+            node = _node(services, directories, bound)
             services.controller = controller = start_controller(services, node)
             services.advertised = Advertised(services.node_id, _unaddressed(services.config))
             services.automatic_topics = AutomaticTopics(services)
@@ -204,8 +197,7 @@ async def serve(
             for opened in bound:
                 opened.socket.close()
         broker_epoch = stop_controller(controller, services.node_id)
-        for directory in directories:
-            directory.close(broker_epoch=broker_epoch, run_jobs=run_in_threads)
+        _close(directories, broker_epoch, services.log)
 
 
 def _share_descriptors(settings: NetworkSettings, log: Log) -> OpenFiles:
@@ -223,33 +215,6 @@ def _share_descriptors(settings: NetworkSettings, log: Log) -> OpenFiles:
             f"{open_files.connections_max} connections at once; more clients have to wait"
         )
     return open_files
-
-
-@contextmanager
-def _hold_directories(
-    services: Services, file_system: FileSystem, open_files: OpenFiles
-) -> Iterator[list[LogDirectory]]:
-    """Lock the log directories; those that are not closed inside the block are left as by a crash."""
-    config = services.config
-    held: list[LogDirectory] = []
-    try:
-        for path in config.log_directories:
-            held.append(
-                LogDirectory.open(
-                    os.path.abspath(path),
-                    file_system,
-                    random_below=services.identifiers.random.randrange,
-                    report=services.log.warn,
-                    now_ms=services.clock.now_ms(),
-                    open_files_max=max(open_files.of_logs_max // len(config.log_directories), 1),
-                    producer_expiration_ms=config.get("producer.id.expiration.ms"),
-                )
-            )
-        yield held
-    except BaseException:
-        for directory in held:
-            directory.abandon()
-        raise
 
 
 @asynccontextmanager
@@ -293,76 +258,15 @@ def _is_everywhere(host: str) -> bool:
     return host in ("", "0.0.0.0", "::")
 
 
-def _identify(
-    services: Services,
-    directories: Sequence[LogDirectory],
-    bound: Sequence[BoundListener],
-    cluster_id: str | None,
-    file_system: FileSystem,
-) -> Node:
-    """Who this node is: what its directories say, or what they are formatted as now."""
+def _node(services: Services, directories: NodeDirectories, bound: Sequence[BoundListener]) -> Node:
     config = services.config
-    formatted = [directory.properties for directory in directories if directory.properties is not None]
-    node_id: int = config.get("node.id") if config.is_set("node.id") else _stored_node_id(formatted)
-    for directory in directories:
-        _check_identity(directory, node_id, cluster_id)
-    config.identify(node_id)
-    services.node_id = node_id
-    services.cluster_id = (
-        next((stored.cluster_id for stored in formatted if stored.cluster_id), cluster_id)
-        or services.identifiers.uuid_text()
-    )
-    controller_endpoints = _endpoints(config.controller_listeners, config, bound)
-    blank = [directory for directory in directories if directory.properties is None]
-    if blank:
-        plan = Format(
-            cluster_id=services.cluster_id,
-            node_id=node_id,
-            metadata_version=METADATA_VERSION_MAX,
-            controller_endpoints=tuple(
-                [VoterEndpoint(name, host, port) for name, host, port, _ in controller_endpoints]
-            ),
-        )
-        metadata_directory = directories[0]
-        format_directories(
-            file_system,
-            metadata_directory.path if metadata_directory in blank else None,
-            [directory.path for directory in blank if directory is not metadata_directory],
-            plan,
-            new_id=services.identifiers.uuid,
-            now_ms=services.clock.now_ms(),
-        )
-        for directory in blank:
-            directory.properties = read_meta_properties(file_system, directory.path)
-    for directory in directories:
-        stored = directory.properties
-        if stored is None or stored.directory_id is None:
-            directory.write_properties(
-                MetaProperties(services.cluster_id, node_id, services.identifiers.uuid())
-            )
     return Node(
-        directories=directories,
+        metadata_directory=directories.metadata,
+        directories=directories.online,
+        has_offline=bool(directories.offline),
         broker_endpoints=_endpoints(config.advertised_listeners or config.broker_listeners, config, bound),
-        controller_endpoints=controller_endpoints,
+        controller_endpoints=_endpoints(config.controller_listeners, config, bound),
     )
-
-
-def _stored_node_id(formatted: Sequence[MetaProperties]) -> int:
-    return next((stored.node_id for stored in formatted if stored.node_id is not None), DEFAULT_NODE_ID)
-
-
-def _check_identity(directory: LogDirectory, node_id: int, cluster_id: str | None) -> None:
-    stored = directory.properties
-    if stored is None:
-        if directory.replicas:
-            raise StartupError(
-                f"{directory.path} holds partitions but no meta.properties, so nobody knows whose they are"
-            )
-        return
-    if stored.node_id is not None and stored.node_id != node_id:
-        raise StartupError(f"{directory.path} belongs to node {stored.node_id}, but node.id is {node_id}")
-    if cluster_id is not None and stored.cluster_id not in (None, cluster_id):
-        raise StartupError(f"{directory.path} belongs to cluster {stored.cluster_id}, not to {cluster_id}")
 
 
 def _endpoints(
@@ -380,11 +284,26 @@ def _endpoints(
     ]
 
 
-def _ready(bound: Sequence[BoundListener], directories: Sequence[LogDirectory]) -> Ready:
+def _close(directories: NodeDirectories, broker_epoch: int, log: Log) -> None:
+    """Close what is left.  A directory that fails in its last moment keeps no other from its mark."""
+    for directory in directories.held:
+        try:
+            directory.close(
+                broker_epoch=broker_epoch,
+                run_jobs=run_in_threads,
+                leaves_mark=directory in directories.online,
+            )
+        except DiskFailure as failure:
+            if directory is directories.metadata:
+                raise
+            log.error(f"{directory.path} will be recovered by the next start: {failure}")
+
+
+def _ready(bound: Sequence[BoundListener], directories: NodeDirectories) -> Ready:
     return Ready(
         [(opened.listener, opened.address) for opened in bound if not opened.listener.is_controller],
         [(opened.listener, opened.address) for opened in bound if opened.listener.is_controller],
-        [directory.path for directory in directories],
+        [directory.path for directory in directories.online],
     )
 
 

@@ -6,7 +6,15 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError, EncodeError, KafkaError
 from storage import errors as storage_errors
 
-__all__ = ["CloseConnection", "DecodeError", "EncodeError", "ErrorCode", "KafkaError", "error_code_of"]
+__all__ = [
+    "CloseConnection",
+    "DecodeError",
+    "EncodeError",
+    "ErrorCode",
+    "KafkaError",
+    "StartupError",
+    "error_code_of",
+]
 
 
 class CloseConnection(Exception):
@@ -19,6 +27,10 @@ class CloseConnection(Exception):
     def __init__(self, reason: str | None) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class StartupError(Exception):
+    """Why the broker cannot start; the text is one line for the user."""
 
 
 STORAGE_ERROR_CODES: Final[dict[type[storage_errors.StorageError], ErrorCode]] = {
@@ -36,6 +48,8 @@ STORAGE_ERROR_CODES: Final[dict[type[storage_errors.StorageError], ErrorCode]] =
     storage_errors.UnsupportedFormat: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.DirectoryLocked: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.UnexpectedDirectory: ErrorCode.KAFKA_STORAGE_ERROR,
+    storage_errors.DuplicateReplica: ErrorCode.KAFKA_STORAGE_ERROR,
+    storage_errors.NoDirectory: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.ReplicaExists: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.ReplicaNotFound: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     storage_errors.InconsistentTopicId: ErrorCode.INCONSISTENT_TOPIC_ID,

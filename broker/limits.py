@@ -72,3 +72,6 @@ FLUSH_RETRY_SECONDS = 1.0
 
 ACCEPT_RETRY_SECONDS = 0.1
 """How long a listener rests when the process has no file descriptor left: clients wait in the backlog."""
+
+WANTED_DIRECTORIES_MAX = 10_000
+"""Partitions that do not exist yet whose log directory somebody has named: the oldest wish is forgotten."""

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.app import Ready, StartupError, run
+from broker.app import Ready, run
 from broker.config.broker_config import BrokerConfig
 from broker.config.checks import check, check_is_served, remarks
 from broker.config.sources import gather
 from broker.config.value_types import ConfigError
+from broker.errors import StartupError
 from broker.logs import Log
 from broker.network.call import Address
 

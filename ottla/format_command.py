@@ -88,7 +88,9 @@ def _format(options: argparse.Namespace) -> list[str]:
     is_dynamic = _is_dynamic(config, options.standalone, levels)
     identifiers = Identifiers()
     file_system = RealFileSystem()
-    directories = [os.path.abspath(path) for path in config.log_directories]
+    metadata_directory = os.path.abspath(config.metadata_directory)
+    paths = [metadata_directory, *[os.path.abspath(path) for path in config.log_directories]]
+    directories = list(dict.fromkeys(paths))
     cluster_id = options.cluster_id or gathered.cluster_id
     blank = []
     for directory in directories:
@@ -97,6 +99,7 @@ def _format(options: argparse.Namespace) -> list[str]:
             blank.append(directory)
             continue
         _check_identity(directory, stored, cluster_id, config)
+        cluster_id = cluster_id or stored.cluster_id
         if not options.ignore_formatted:
             raise FormatError(
                 f"Log directory {directory} is already formatted. Use --ignore-formatted to ignore this "
@@ -113,8 +116,8 @@ def _format(options: argparse.Namespace) -> list[str]:
     )
     format_directories(
         file_system,
-        blank[0],
-        blank[1:],
+        metadata_directory if metadata_directory in blank else None,
+        [directory for directory in blank if directory != metadata_directory],
         plan,
         new_id=identifiers.uuid,
         now_ms=time.time_ns() // 1_000_000,
@@ -122,7 +125,11 @@ def _format(options: argparse.Namespace) -> list[str]:
     kind = "dynamic metadata voter directory" if is_dynamic else "metadata directory"
     release = METADATA_VERSION_NAMES[metadata_version]
     return [
-        *[f"Formatted {kind} {directory} with metadata.version {release}." for directory in blank],
+        *[
+            f"Formatted {kind if directory == metadata_directory else 'data directory'} {directory} "
+            f"with metadata.version {release}."
+            for directory in blank
+        ],
         f"The cluster id is {plan.cluster_id}.",
     ]
 

@@ -164,6 +164,24 @@ class UnexpectedDirectory(StorageError):
         self.path = path
 
 
+class DuplicateReplica(StorageError):
+    """Two folders hold the same replica, and nothing says which one is right."""
+
+    def __init__(self, path: str, other: str) -> None:
+        super().__init__(f"{path} and {other} hold the same partition: remove the one that is not wanted")
+        self.path = path
+        self.other = other
+
+
+class NoDirectory(StorageError):
+    """A replica may lie in a directory that is offline, or no directory takes new ones."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__(f"no log directory can take partition {partition} of {topic}")
+        self.topic = topic
+        self.partition = partition
+
+
 class ReplicaExists(StorageError):
     """A replica is to be created where one lies."""
 

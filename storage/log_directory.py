@@ -1,7 +1,7 @@
 """One entry of ``log.dirs``: its lock, its replicas, its checkpoints, and how it is left."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from protocol.uuids import ONE_UUID
 from storage import paths
@@ -11,6 +11,7 @@ from storage.errors import (
     CorruptFile,
     DirectoryLocked,
     DiskFailure,
+    DuplicateReplica,
     InconsistentTopicId,
     ReplicaExists,
     ReplicaNotFound,
@@ -76,6 +77,7 @@ class LogDirectory:
         has_mark: bool,
         previous_broker_epoch: int,
         replicas: Iterable[Replica],
+        futures: Mapping[Replica, str],
     ) -> None:
         """For ``open``."""
         self.path = path
@@ -83,7 +85,9 @@ class LogDirectory:
         self.properties = properties
         """None if the directory was never formatted: see ``write_properties``."""
         self._replicas = set(replicas)
-        self.was_clean = has_mark or not self._replicas
+        self._futures = dict(futures)
+        """Copies on their way here, by the names of their folders."""
+        self.was_clean = has_mark or not (self._replicas or self._futures)
         """Nothing here needs recovery."""
         self.previous_broker_epoch = previous_broker_epoch
         """From the last clean stop; -1 after an unclean one (KIP-966)."""
@@ -91,8 +95,9 @@ class LogDirectory:
         self._has_mark = has_mark
         self._is_touched = False
         """A replica was opened, made or moved."""
-        self._unrecovered: set[Replica] = set() if self.was_clean else set(self._replicas)
+        self._unrecovered: set[Replica] = set() if self.was_clean else {*self._replicas, *self._futures}
         self._logs: dict[Replica, PartitionLog] = {}
+        self._future_logs: dict[Replica, PartitionLog] = {}
         self._metadata_log: PartitionLog | None = None
         self._recovery_points = self._read_checkpoint(paths.RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(paths.LOG_STARTS)
@@ -131,7 +136,7 @@ class LogDirectory:
             if lock is None:
                 raise DirectoryLocked(path)
             try:
-                replicas = _list_replicas(services, path, now_ms)
+                replicas, futures = _list_replicas(services, path, now_ms)
                 properties = read_meta_properties(file_system, path)
                 broker_epoch = read_clean_shutdown(file_system, path)
                 if broker_epoch is not None:
@@ -146,6 +151,7 @@ class LogDirectory:
                     has_mark=broker_epoch is not None,
                     previous_broker_epoch=NO_BROKER_EPOCH if broker_epoch is None else broker_epoch,
                     replicas=replicas,
+                    futures=futures,
                 )
             except BaseException:
                 lock.release()
@@ -166,12 +172,22 @@ class LogDirectory:
         write_meta_properties(self.services.file_system, self.path, properties)
         self.properties = properties
 
+    @property
+    def id(self) -> bytes | None:
+        """By which the cluster knows this directory (KIP-858); None until it is formatted."""
+        return None if self.properties is None else self.properties.directory_id
+
     # Replicas
 
     @property
     def replicas(self) -> list[Replica]:
         """(topic, partition) of every replica here, open or not; the metadata log is none."""
         return list(self._replicas)
+
+    @property
+    def replica_count(self) -> int:
+        """How many replicas lie here, and copies that are about to."""
+        return len(self._replicas) + len(self._futures)
 
     @property
     def logs(self) -> list[PartitionLog]:
@@ -204,16 +220,23 @@ class LogDirectory:
         directory = self._replica_path(topic, partition)
         if (topic, partition) in self._replicas:
             raise ReplicaExists(directory)
+        log = self._create(directory, (topic, partition), topic_id, config, 0, now_ms)
+        self._replicas.add((topic, partition))
+        self._logs[topic, partition] = log
+        return log
+
+    def _create(
+        self, directory: str, replica: Replica, topic_id: bytes, config: LogConfig, start: int, now_ms: int
+    ) -> PartitionLog:
         self._is_touched = True
         try:
             self.services.file_system.make_directory(directory)
             write_topic_id(self.services.file_system, directory, topic_id)
-            log = create_log(self.services, directory, topic, partition, topic_id, config, now_ms=now_ms)
+            return create_log(
+                self.services, directory, *replica, topic_id, config, start=start, now_ms=now_ms
+            )
         except OSError as error:
             raise DiskFailure(directory, "create", error) from error
-        self._replicas.add((topic, partition))
-        self._logs[topic, partition] = log
-        return log
 
     def open_log(
         self,
@@ -235,13 +258,34 @@ class LogDirectory:
         """
         replica = (topic, partition)
         log = self._logs.get(replica)
-        if log is not None:
-            if log.topic_id != topic_id:
-                raise InconsistentTopicId(log.directory, log.topic_id, topic_id)
-            return log
-        self._check_presence(topic, partition)
+        if log is None:
+            self._check_presence(topic, partition)
+            log = self._load(
+                self._replica_path(topic, partition),
+                replica,
+                topic_id,
+                config,
+                now_ms,
+                recovery_max=recovery_max,
+                recovered_producers=recovered_producers,
+            )
+            self._logs[replica] = log
+        elif log.topic_id != topic_id:
+            raise InconsistentTopicId(log.directory, log.topic_id, topic_id)
+        return log
+
+    def _load(
+        self,
+        directory: str,
+        replica: Replica,
+        topic_id: bytes,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        recovery_max: int | None = None,
+        recovered_producers: ProducerState | None = None,
+    ) -> PartitionLog:
         self._is_touched = True
-        directory = self._replica_path(topic, partition)
         try:
             stored_id = read_topic_id(self.services.file_system, directory)
             if stored_id != topic_id:
@@ -249,8 +293,7 @@ class LogDirectory:
             log = load_log(
                 self.services,
                 directory,
-                topic,
-                partition,
+                *replica,
                 topic_id,
                 config,
                 was_clean=replica not in self._unrecovered,
@@ -263,7 +306,6 @@ class LogDirectory:
             )
         except OSError as error:
             raise DiskFailure(directory, "open", error) from error
-        self._logs[replica] = log
         self._unrecovered.discard(replica)
         return log
 
@@ -340,6 +382,96 @@ class LogDirectory:
         self._metadata_log = log
         return log
 
+    # Copies of replicas that are about to move here (KIP-113)
+
+    @property
+    def futures(self) -> dict[Replica, str]:
+        """Every copy, which is not among ``replicas``, and the name of its folder."""
+        return dict(self._futures)
+
+    def future_log(self, topic: str, partition: int) -> PartitionLog | None:
+        """The copy's log if it is open."""
+        return self._future_logs.get((topic, partition))
+
+    def future_topic_id(self, topic: str, partition: int) -> bytes | None:
+        """The topic id that the copy was made for; None if none is stored.  Raises CorruptFile."""
+        return read_topic_id(self.services.file_system, self._future_path((topic, partition)))
+
+    def create_future_log(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, start: int, now_ms: int
+    ) -> PartitionLog:
+        """An empty copy whose first offset is ``start``.
+
+        Raises ReplicaExists, also if the replica itself lies here, or DiskFailure.
+        """
+        replica = (topic, partition)
+        name = paths.future_name(topic, partition, self._unique())
+        directory = os.path.join(self.path, name)
+        if replica in self._replicas or replica in self._futures:
+            raise ReplicaExists(self._replica_path(topic, partition))
+        log = self._create(directory, replica, topic_id, config, start, now_ms)
+        self._futures[replica] = name
+        self._future_logs[replica] = log
+        return log
+
+    def open_future_log(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, now_ms: int
+    ) -> PartitionLog:
+        """The same as ``open_log`` for a copy."""
+        replica = (topic, partition)
+        log = self._future_logs.get(replica)
+        if log is None:
+            log = self._load(self._future_path(replica), replica, topic_id, config, now_ms)
+            self._future_logs[replica] = log
+        return log
+
+    def promote_future_log(self, topic: str, partition: int) -> PartitionLog:
+        """The copy, which is open and flushed, becomes the replica.  Raises DiskFailure.
+
+        Its new name is on the device when ``sync`` has returned.
+        """
+        replica = (topic, partition)
+        old, new = self._future_path(replica), self._replica_path(topic, partition)
+        log = self._future_logs[replica]
+        try:
+            self.services.file_system.rename(old, new)
+        except OSError as error:
+            raise DiskFailure(old, "rename", error) from error
+        log.note_renamed(new)
+        self.services.removals.note_renamed(old, new)
+        del self._futures[replica], self._future_logs[replica]
+        self._replicas.add(replica)
+        self._logs[replica] = log
+        return log
+
+    def delete_future_log(self, topic: str, partition: int, *, delay_ms: int = 60_000, now_ms: int) -> None:
+        """Rename a copy away, as ``delete_log`` does with a replica."""
+        replica = (topic, partition)
+        log = self._future_logs.pop(replica, None)
+        path = self._rename_away(self._future_path(replica), replica, paths.DELETE_MARK, log)
+        del self._futures[replica]
+        self.services.removals.add(path, now_ms + delay_ms)
+
+    def set_aside_future(self, topic: str, partition: int) -> str:
+        """Rename a copy that belongs to no replica, as ``set_aside`` does.  Return where."""
+        replica = (topic, partition)
+        log = self._future_logs.pop(replica, None)
+        path = self._rename_away(self._future_path(replica), replica, paths.STRAY_MARK, log)
+        del self._futures[replica]
+        return path
+
+    def _future_path(self, replica: Replica) -> str:
+        return os.path.join(self.path, self._futures[replica])
+
+    def sync(self) -> None:
+        """Return when the names of all replicas are on the device.  Raises DiskFailure."""
+        try:
+            self.services.file_system.sync_directory(self.path)
+        except OSError as error:
+            raise DiskFailure(self.path, "flush", error) from error
+
+    # The end of a replica
+
     def delete_log(self, topic: str, partition: int, *, delay_ms: int = 60_000, now_ms: int) -> None:
         """Rename the replica away at once; its files go when ``delay_ms`` have passed.
 
@@ -357,18 +489,21 @@ class LogDirectory:
 
     def _move_away(self, topic: str, partition: int, mark: str) -> str:
         self._check_presence(topic, partition)
-        self._is_touched = True
         replica = (topic, partition)
         log = self._logs.pop(replica, None)
+        target = self._rename_away(self._replica_path(topic, partition), replica, mark, log)
+        self._replicas.discard(replica)
+        return target
+
+    def _rename_away(self, path: str, replica: Replica, mark: str, log: PartitionLog | None) -> str:
+        self._is_touched = True
         if log is not None:
             log.abandon()
-        unique = f"{self.services.random_below(1 << 128):032x}"
-        target = os.path.join(self.path, paths.marked_name(topic, partition, unique, mark))
+        target = os.path.join(self.path, paths.marked_name(*replica, self._unique(), mark))
         try:
-            self.services.file_system.rename(self._replica_path(topic, partition), target)
+            self.services.file_system.rename(path, target)
         except OSError as error:
-            raise DiskFailure(self._replica_path(topic, partition), "rename", error) from error
-        self._replicas.discard(replica)
+            raise DiskFailure(path, "rename", error) from error
         self._unrecovered.discard(replica)
         for offsets in (
             self._recovery_points,
@@ -378,6 +513,9 @@ class LogDirectory:
         ):
             offsets.pop(replica, None)
         return target
+
+    def _unique(self) -> str:
+        return f"{self.services.random_below(1 << 128):032x}"
 
     def _check_presence(self, topic: str, partition: int) -> None:
         if (topic, partition) not in self._replicas:
@@ -394,7 +532,7 @@ class LogDirectory:
         If a log was truncated, what the cleaner's checkpoint says of it goes back as well.
         """
         cleaner_offsets: bytes | None = None
-        for replica, log in list(self._logs.items()):  # threads may add to it
+        for replica, log in self._open_logs():
             self._recovery_points[replica] = log.recovery_point
             cleaned = self._cleaner_offsets.get(replica)
             if cleaned is not None and log.lowest_cut is not None and cleaned > log.lowest_cut:
@@ -417,9 +555,13 @@ class LogDirectory:
 
         return write
 
+    def _open_logs(self) -> list[tuple[Replica, PartitionLog]]:
+        """Replicas and copies: of one partition there is one of them here."""
+        return [*list(self._logs.items()), *list(self._future_logs.items())]  # threads may add to them
+
     def begin_high_watermark_checkpoint(self) -> Callable[[], None]:
         """The same for the high watermarks, which are due more often."""
-        for replica, log in list(self._logs.items()):  # threads may add to it
+        for replica, log in self._open_logs():
             self._high_watermarks[replica] = log.high_watermark
         high_watermarks = format_offsets(self._high_watermarks)
         return lambda: self._write_checkpoint(paths.HIGH_WATERMARKS, high_watermarks)
@@ -431,6 +573,10 @@ class LogDirectory:
         if offset is not None and log is not None and log.lowest_cut is not None:
             return min(offset, log.lowest_cut)
         return offset
+
+    def note_cleaned(self, topic: str, partition: int, offset: int) -> None:
+        """A log that has come here is clean below ``offset``; the next checkpoint says so."""
+        self._cleaner_offsets[topic, partition] = offset
 
     def begin_cleaner_checkpoint(self, topic: str, partition: int, offset: int) -> Callable[[], None]:
         """The log is clean below ``offset``; calling the answer writes that down, in a thread."""
@@ -462,21 +608,26 @@ class LogDirectory:
     # The end
 
     def close(
-        self, *, broker_epoch: int = NO_BROKER_EPOCH, run_jobs: Callable[[list[FlushJob]], None] = run_in_turn
+        self,
+        *,
+        broker_epoch: int = NO_BROKER_EPOCH,
+        run_jobs: Callable[[list[FlushJob]], None] = run_in_turn,
+        leaves_mark: bool = True,
     ) -> None:
         """Close every log, write the checkpoints, then the marker of a clean stop; let go of the lock.
 
-        ``run_jobs`` runs all flushes, perhaps several at once.  Raises DiskFailure, and then there is
+        ``run_jobs`` runs all flushes, perhaps several at once.  Where nothing but the metadata log lies,
+        no marker is to be left: Kafka would never take it away.  Raises DiskFailure, and then there is
         no marker: the next start recovers.
         """
         try:
-            logs = self.logs
+            logs = [log for _, log in self._open_logs()]
             if self._metadata_log is not None:
                 logs.append(self._metadata_log)
             self._close_logs(logs, run_jobs)
             self.begin_checkpoint()()
             self.begin_high_watermark_checkpoint()()
-            if not self._unrecovered:
+            if leaves_mark and not self._unrecovered:
                 write_clean_shutdown(self.services.file_system, self.path, broker_epoch)
         finally:
             self._lock.release()
@@ -523,9 +674,13 @@ class LogDirectory:
             self._lock.release()
 
 
-def _list_replicas(services: LogServices, path: str, now_ms: int) -> list[Replica]:
-    """Live replicas; those marked as deleted are taken up for removal.  Raises UnexpectedDirectory."""
+def _list_replicas(services: LogServices, path: str, now_ms: int) -> tuple[list[Replica], dict[Replica, str]]:
+    """Live replicas, and copies with their folders; those marked as deleted are taken up for removal.
+
+    Raises UnexpectedDirectory.
+    """
     replicas = []
+    futures: dict[Replica, str] = {}
     unexpected: StorageError | None = None
     for name in services.file_system.list_directories(path):
         if name in (paths.METADATA_REPLICA, paths.REMOTE_INDEX_CACHE):
@@ -534,12 +689,14 @@ def _list_replicas(services: LogServices, path: str, now_ms: int) -> list[Replic
             services.removals.add(os.path.join(path, name), now_ms)
         elif paths.parse_marked_name(name, paths.STRAY_MARK) is not None:
             services.report(f"{os.path.join(path, name)} belongs to no topic; it is kept, and not served")
-        elif paths.parse_marked_name(name, paths.FUTURE_MARK) is not None:
-            services.report(f"{os.path.join(path, name)} is a copy that was not finished; it is kept")
+        elif (replica := paths.parse_marked_name(name, paths.FUTURE_MARK)) is not None:
+            if replica in futures:
+                unexpected = DuplicateReplica(os.path.join(path, name), os.path.join(path, futures[replica]))
+            futures[replica] = name
         elif (replica := paths.parse_replica_name(name)) is not None:
             replicas.append(replica)
         else:
             unexpected = UnexpectedDirectory(os.path.join(path, name))
     if unexpected is not None:
         raise unexpected
-    return replicas
+    return replicas, futures

@@ -571,6 +571,16 @@ class PartitionLog:
         except OSError as error:
             raise DiskFailure(self.directory, "write in", error) from error
 
+    def skip_to(self, offset: int, *, now_ms: int) -> None:
+        """Continue at ``offset``, above the log end, in a new segment: there is nothing between."""
+        assert offset >= self.log_end
+        self._has_changes = True
+        try:
+            self._roll(offset, now_ms)
+        except OSError as error:
+            raise DiskFailure(self.directory, "write in", error) from error
+        self.log_end = offset
+
     def _note_cut(self, offset: int) -> None:
         self._cuts += 1
         self.lowest_cut = offset if self.lowest_cut is None else min(self.lowest_cut, offset)
@@ -734,6 +744,18 @@ class PartitionLog:
             self._has_changes = False
         for segment in self._segments:
             segment.close()
+
+    def note_renamed(self, directory: str) -> None:
+        """The folder is called so now; no flush may be under way.
+
+        The next flush sees to it that the new name is on the device.
+        """
+        self.directory = directory
+        self._snapshots.note_renamed(directory)
+        for segment in self._segments:
+            segment.note_renamed(directory)
+        self._is_new = True
+        self._has_changes = True
 
     def abandon(self) -> None:
         """The files were deleted or moved: let go of descriptors, and leave the rest."""

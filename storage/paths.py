@@ -80,6 +80,14 @@ def marked_name(topic: str, partition: int, unique: str, mark: str) -> str:
     return topic[: NAME_SIZE_MAX - len(rest)] + rest
 
 
+def future_name(topic: str, partition: int, unique: str) -> str:
+    """The folder name of a copy that is to take a replica's place.
+
+    Not cut short, so that the topic can be told from it: it may be longer than file systems allow.
+    """
+    return f"{topic}-{partition}.{unique}{FUTURE_MARK}"
+
+
 def parse_marked_name(name: str, mark: str) -> tuple[str, int] | None:
     """Topic (perhaps cut short) and partition of a folder with ``mark``; None for any other name."""
     if not name.endswith(mark):

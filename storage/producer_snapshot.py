@@ -125,6 +125,10 @@ class ProducerSnapshots:
     def path(self, offset: int) -> str:
         return os.path.join(self._directory, paths.offset_name(offset) + paths.PRODUCER_SNAPSHOT)
 
+    def note_renamed(self, directory: str) -> None:
+        """The files are in this folder now."""
+        self._directory = directory
+
     def write(self, offset: int, entries: Iterable[ProducerEntry]) -> None:
         """Replace the snapshot at ``offset``; it is not fsynced."""
         self._file_system.replace_file(self.path(offset), encode_producer_snapshot(entries), sync=False)

@@ -36,6 +36,14 @@ class Removals:
         with self._lock:
             self._waiting.append((due_ms, path))
 
+    def note_renamed(self, folder: str, new: str) -> None:
+        """What waits in ``folder`` is found in ``new`` now."""
+        with self._lock:
+            self._waiting = [
+                (due_ms, new + path.removeprefix(folder) if os.path.dirname(path) == folder else path)
+                for due_ms, path in self._waiting
+            ]
+
     @property
     def next_due_ms(self) -> int | None:
         """When ``begin`` will have something to do."""

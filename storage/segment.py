@@ -407,6 +407,12 @@ class Segment:
         for suffix in paths.SEGMENT_FILES:
             removals.mark_file(prefix + suffix, due_ms)
 
+    def note_renamed(self, directory: str) -> None:
+        """The files are in this folder now: those that are open, which know their old paths, are let go."""
+        for file in self.files:
+            file.close()
+            file.path = os.path.join(directory, os.path.basename(file.path))
+
     def close(self) -> None:
         """Let go of the descriptors."""
         self.file.close()

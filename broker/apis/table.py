@@ -77,6 +77,7 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
         _api(ApiKey.DESCRIBE_CONFIGS, 1, 4),
         _api(ApiKey.ALTER_CONFIGS, 0, 2),
+        _api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2),
         _api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5),
         _api(ApiKey.CREATE_PARTITIONS, 0, 3),
         _api(ApiKey.DELETE_GROUPS, 0, 3),

@@ -117,6 +117,12 @@ class BrokerConfig:
         return directories
 
     @property
+    def metadata_directory(self) -> str:
+        """Where the metadata log is kept: ``metadata.log.dir``, or else the first directory of all."""
+        directory: str | None = self.get("metadata.log.dir")
+        return self.log_directories[0] if directory is None else directory
+
+    @property
     def log_retention_ms(self) -> int:
         """How long records are kept; -1 for ever.  Milliseconds go before minutes, and these before hours."""
         return int(self.topic_defaults()["retention.ms"])  # type: ignore[arg-type]

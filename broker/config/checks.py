@@ -282,8 +282,8 @@ def _ordered(config: BrokerConfig, left: str, relation: str, right: str) -> None
 def check_is_served(config: BrokerConfig) -> None:
     """Raise ``ConfigError`` if the settings ask for what this broker does not do yet.
 
-    Only where going on would be wrong: a listener without the protection that was asked for, a second
-    directory that stays empty. Everything else is said by ``remarks``.
+    Only where going on would be wrong, as with a listener without the protection that was asked for.
+    Everything else is said by ``remarks``.
     """
     roles = config.get("process.roles")
     if set(roles) != {"broker", "controller"}:
@@ -307,12 +307,6 @@ def check_is_served(config: BrokerConfig) -> None:
                 )
             if not 0 <= address.port <= 65535:
                 raise ConfigError(f"{setting}: {address} has a port outside 0 to 65535")
-    directories = config.log_directories
-    if len(directories) > 1:
-        raise ConfigError(f"log.dirs={','.join(directories)}: only one directory is available yet")
-    metadata = config.get("metadata.log.dir")
-    if metadata is not None and metadata != directories[0]:
-        raise ConfigError(f"metadata.log.dir={metadata}: only log.dirs={directories[0]} is available yet")
 
 
 def remarks(config: BrokerConfig) -> list[str]:

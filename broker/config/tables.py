@@ -19,8 +19,8 @@ add.partitions.to.txn.retry.backoff.max.ms                INT       100         
 add.partitions.to.txn.retry.backoff.ms                    INT       20                   1..             HIGH    read-only
 advertised.listeners                                      LIST      null                 []+?            HIGH    read-only     heeded
 alter.config.policy.class.name                            CLASS     null                 any             LOW     read-only
-alter.log.dirs.replication.quota.window.num               INT       11                   1..             LOW     read-only
-alter.log.dirs.replication.quota.window.size.seconds      INT       1                    1..             LOW     read-only
+alter.log.dirs.replication.quota.window.num               INT       11                   1..             LOW     read-only     heeded
+alter.log.dirs.replication.quota.window.size.seconds      INT       1                    1..             LOW     read-only     heeded
 authorizer.class.name                                     STRING    ""                   non-null        LOW     read-only
 auto.create.topics.enable                                 BOOLEAN   true                 any             HIGH    read-only     heeded
 auto.leader.rebalance.enable                              BOOLEAN   true                 any             HIGH    read-only
@@ -56,7 +56,7 @@ controller.quorum.voters                                  LIST      ""          
 controller.quota.window.num                               INT       11                   1..             LOW     read-only
 controller.quota.window.size.seconds                      INT       1                    1..             LOW     read-only
 controller.socket.timeout.ms                              INT       30000                any             MEDIUM  read-only
-cordoned.log.dirs                                         LIST      ""                   []?             MEDIUM  per-broker
+cordoned.log.dirs                                         LIST      ""                   []?             MEDIUM  per-broker    heeded
 create.topic.policy.class.name                            CLASS     null                 any             LOW     read-only
 default.replication.factor                                INT       1                    any             MEDIUM  read-only     heeded
 delegation.token.expiry.check.interval.ms                 LONG      3600000              1..             LOW     read-only
@@ -166,7 +166,7 @@ log.cleaner.min.compaction.lag.ms                         LONG      0           
 log.cleaner.threads                                       INT       1                    0..             MEDIUM  cluster-wide  heeded
 log.cleanup.policy                                        LIST      delete               [compact,delete]  MEDIUM  cluster-wide  heeded
 log.dir                                                   LIST      /tmp/kafka-logs      []+             HIGH    read-only     heeded
-log.dir.failure.timeout.ms                                LONG      30000                1..             LOW     read-only
+log.dir.failure.timeout.ms                                LONG      30000                1..             LOW     read-only     heeded
 log.dirs                                                  LIST      null                 []+?            HIGH    read-only     heeded
 log.flush.interval.messages                               LONG      9223372036854775807  1..             HIGH    cluster-wide  heeded
 log.flush.interval.ms                                     LONG      null                 any             HIGH    cluster-wide  heeded
@@ -203,7 +203,7 @@ max.decompressed.message.bytes                            INT       2147483639  
 max.incremental.fetch.session.cache.slots                 INT       1000                 0..             MEDIUM  read-only     heeded
 max.request.partition.size.limit                          INT       2000                 1..             MEDIUM  read-only     heeded
 message.max.bytes                                         INT       1048588              0..             HIGH    cluster-wide  heeded
-metadata.log.dir                                          STRING    null                 any             HIGH    read-only
+metadata.log.dir                                          STRING    null                 any             HIGH    read-only     heeded
 metadata.log.max.record.bytes.between.snapshots           LONG      20971520             1..             HIGH    read-only     heeded
 metadata.log.max.snapshot.interval.ms                     LONG      3600000              0..             HIGH    read-only     heeded
 metadata.log.segment.bytes                                INT       1073741824           8388608..       HIGH    read-only     heeded
@@ -221,7 +221,7 @@ num.io.threads                                            INT       8           
 num.network.threads                                       INT       3                    1..             HIGH    cluster-wide
 num.partitions                                            INT       1                    1..             MEDIUM  read-only     heeded
 num.recovery.threads.per.data.dir                         INT       2                    1..             HIGH    cluster-wide  heeded
-num.replica.alter.log.dirs.threads                        INT       null                 any             HIGH    read-only
+num.replica.alter.log.dirs.threads                        INT       null                 any             HIGH    read-only     heeded
 num.replica.fetchers                                      INT       1                    1..             HIGH    cluster-wide
 offset.metadata.max.bytes                                 INT       4096                 any             HIGH    read-only     heeded
 offsets.commit.timeout.ms                                 INT       5000                 1..             HIGH    read-only     heeded
@@ -270,7 +270,7 @@ remote.log.storage.manager.class.name                     STRING    null        
 remote.log.storage.manager.class.path                     STRING    null                 any             MEDIUM  read-only
 remote.log.storage.manager.impl.prefix                    STRING    rsm.config.          non-empty       MEDIUM  read-only
 remote.log.storage.system.enable                          BOOLEAN   false                any             MEDIUM  read-only
-replica.alter.log.dirs.io.max.bytes.per.second            LONG      9223372036854775807  0..             MEDIUM  cluster-wide  dynamic-only
+replica.alter.log.dirs.io.max.bytes.per.second            LONG      9223372036854775807  0..             MEDIUM  cluster-wide  heeded dynamic-only
 replica.fetch.backoff.ms                                  INT       1000                 0..             MEDIUM  read-only
 replica.fetch.max.bytes                                   INT       1048576              0..             MEDIUM  read-only
 replica.fetch.min.bytes                                   INT       1                    any             HIGH    read-only

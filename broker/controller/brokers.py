@@ -12,6 +12,7 @@ from broker.controller.elections import (
     partitions_without_leader,
 )
 from broker.metadata.features import (
+    CORDONED_CHANGE_VERSION,
     PARTITION_RECORD_VERSION,
     register_broker_version,
     writes_cordoned_directories,
@@ -62,6 +63,8 @@ class Registration(NamedTuple):
     rack: str | None
     directories: Sequence[bytes]
     previous_epoch: int = NO_EPOCH
+    cordoned: Sequence[bytes] = ()
+    """Of the directories, those that take no new replicas."""
 
 
 def register_broker(
@@ -135,16 +138,17 @@ def restart_broker(
         ]
         records += broker_changes(image, concerned, topic_rules, **gone)
     fresh = image if known is None else _without(image, broker_id)
-    registered = register_broker(fresh, registration, topic_rules)
-    records += registered.records
-    after = _after(image, records)
-    records += unfence_broker(after, broker_id, registered.reply, topic_rules).records
+    registering = register_broker(fresh, registration, topic_rules)
+    epoch = registering.reply
+    records += registering.records
+    after = image_after(image, records)
+    records += unfence_broker(after, broker_id, epoch, topic_rules).records
     if writes_cordoned_directories(image.metadata_version):
-        none_cordoned = BrokerRegistrationChangeRecord(
-            broker_id=broker_id, broker_epoch=registered.reply, cordoned_log_dirs=[]
+        cordoned = BrokerRegistrationChangeRecord(
+            broker_id=broker_id, broker_epoch=epoch, cordoned_log_dirs=list(registration.cordoned)
         )
-        records.append((none_cordoned, 3))
-    return Decision(records, registered.reply)
+        records.append((cordoned, CORDONED_CHANGE_VERSION))
+    return Decision(records, epoch)
 
 
 def _lead_alone(
@@ -170,7 +174,7 @@ def unfence_broker(
     image: MetadataImage, broker_id: int, broker_epoch: int, topic_rules: TopicRules
 ) -> Decision[None]:
     """Let a caught-up broker serve, and lead what nobody leads."""
-    _registered(image, broker_id, broker_epoch)
+    registered(image, broker_id, broker_epoch)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=UNFENCE)
     waiting = partitions_without_leader(image)
     elections = broker_changes(image, waiting, topic_rules, arriving=broker_id)
@@ -181,7 +185,7 @@ def fence_broker(
     image: MetadataImage, broker_id: int, broker_epoch: int, topic_rules: TopicRules
 ) -> Decision[None]:
     """Take a broker that is not heard of any more out of every in-sync set."""
-    _registered(image, broker_id, broker_epoch)
+    registered(image, broker_id, broker_epoch)
     changes = broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=FENCE)
     return Decision([*changes, (change, 0)], None)
@@ -194,7 +198,7 @@ def stop_only_broker(image: MetadataImage, broker_id: int, broker_epoch: int) ->
     partitions are left as they are: nobody could take them over before the next start, which finds out
     whether this stop was clean.
     """
-    _registered(image, broker_id, broker_epoch)
+    registered(image, broker_id, broker_epoch)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=FENCE)
     return Decision([(change, 0)], None)
 
@@ -261,7 +265,8 @@ def _leave(
     return list(broker_changes(image, partitions, topic_rules, unclean=known.id))
 
 
-def _registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerImage:
+def registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerImage:
+    """The broker, which must have this epoch; raises BROKER_ID_NOT_REGISTERED or STALE_BROKER_EPOCH."""
     known = image.brokers.get(broker_id)
     if known is None:
         raise KafkaError(
@@ -275,7 +280,7 @@ def _registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> Brok
     return known
 
 
-def _after(image: MetadataImage, records: Sequence[VersionedRecord]) -> MetadataImage:
+def image_after(image: MetadataImage, records: Sequence[VersionedRecord]) -> MetadataImage:
     """The image that ``records`` would make."""
     messages = [record for record, _ in records]
     after, _ = apply(image, messages, offset=image.offset + len(messages), epoch=image.epoch)

@@ -210,6 +210,27 @@ class TopicRules:
         return Election.UNCLEAN if unclean else Election.ONLINE
 
 
+def acceptance(
+    image: MetadataImage, *, gone: Iterable[int | None] = (), arriving: int | None = None
+) -> Callable[[int, PartitionImage], bool]:
+    """Which brokers may lead a partition: alive ones that have its log directory online.
+
+    ``arriving`` counts as alive although the image still has it fenced; those in ``gone`` do not any more.
+    """
+
+    def may_lead(replica: int, partition: PartitionImage) -> bool:
+        if replica in gone:
+            return False
+        broker = image.brokers.get(replica)
+        if broker is None or replica not in partition.replicas:
+            return False
+        if replica != arriving and not broker.is_active:
+            return False
+        return broker.has_online(partition.directory_of(replica))
+
+    return may_lead
+
+
 def broker_changes(
     image: MetadataImage,
     partitions: Iterable[tuple[TopicImage, int]],
@@ -224,16 +245,7 @@ def broker_changes(
     ``arriving`` counts as alive although the image still has it fenced; ``leaving`` does not any more.
     """
 
-    def may_lead(replica: int, partition: PartitionImage) -> bool:
-        if replica in (leaving, unclean):
-            return False
-        broker = image.brokers.get(replica)
-        if broker is None or replica not in partition.replicas:
-            return False
-        if replica != arriving and not broker.is_active:
-            return False
-        return broker.has_online(partition.directory_of(replica))
-
+    may_lead = acceptance(image, gone=(leaving, unclean), arriving=arriving)
     gone = {broker for broker in (leaving, unclean) if broker is not None}
     elr_enabled = image.eligible_leader_replicas_enabled
     for topic, index in partitions:

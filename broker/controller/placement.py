@@ -35,7 +35,7 @@ def place(
             f"Invalid replication factor {replication_factor}: the replication factor must be positive."
         )
     if unfenced_count == 0:
-        raise _refused("All brokers are currently fenced.")
+        raise _refused("All brokers are currently fenced, or have all their log directories cordoned.")
     if replication_factor > len(usable):
         raise _refused(
             f"The target replication factor of {replication_factor} cannot be reached because only "

@@ -14,8 +14,9 @@ from broker.controller.brokers import (
 from broker.controller.elections import TopicRules
 from broker.controller.service import ControllerService
 from broker.metadata.features import METADATA_VERSION_MAX, SUPPORTED_FEATURES, default_levels
-from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage
+from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage, ResourceType
 from broker.metadata.records import VersionedRecord
+from broker.node_directories import cordoned_ids
 from broker.raft.log import MetadataLog
 from broker.raft.service import QuorumMismatch, RaftService, SnapshotRules
 from broker.raft.voters import VoterEndpoint
@@ -33,20 +34,24 @@ RECORDS_PER_BATCH = 5000
 class Node(NamedTuple):
     """Who starts: its log directories, all formatted, and where it can be reached."""
 
+    metadata_directory: LogDirectory
     directories: Sequence[LogDirectory]
-    """Those that are online; the first holds the metadata log."""
+    """Those for partitions that are online."""
+    has_offline: bool
+    """Whether there are others, which could not be used."""
     broker_endpoints: Sequence[Endpoint]
     controller_endpoints: Sequence[Endpoint]
 
     @property
     def directory_ids(self) -> list[bytes]:
         """Of the directories, in their order."""
-        found = [directory.properties for directory in self.directories]
-        return [properties.directory_id for properties in found if properties and properties.directory_id]
+        return [directory.id for directory in self.directories if directory.id is not None]
 
     @property
     def previous_broker_epoch(self) -> int:
         """What the clean-shutdown markers of all directories agree on; -1 after an unclean stop."""
+        if self.has_offline:
+            return NO_EPOCH
         epochs = {directory.previous_broker_epoch for directory in self.directories}
         return epochs.pop() if len(epochs) == 1 else NO_EPOCH
 
@@ -82,6 +87,7 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
         rack=services.config.get("broker.rack"),
         directories=sorted(node.directory_ids),
         previous_epoch=node.previous_broker_epoch,
+        cordoned=sorted(cordoned_ids(node.directories, _cordoned(services, raft.latest))),
     )
     broker = restart_broker(raft.latest, registration, topic_rules(services, raft.latest))
     _append(raft, broker.records)
@@ -112,10 +118,20 @@ def topic_rules(services: "Services", image: MetadataImage) -> TopicRules:
     )
 
 
+def _cordoned(services: "Services", image: MetadataImage) -> Sequence[str]:
+    """``cordoned.log.dirs`` as it was set last: dynamically, or else in this node's own settings."""
+    dynamic = image.config(ResourceType.BROKER, str(services.node_id)).get("cordoned.log.dirs")
+    if dynamic is not None:
+        return [path.strip() for path in dynamic.split(",") if path.strip()]
+    paths: Sequence[str] = services.config.get("cordoned.log.dirs") or ()
+    return paths
+
+
 def _open(services: "Services", node: Node) -> RaftService:
     config = services.config
     now_ms = services.clock.now_ms
-    directory = node.directories[0]
+    directory = node.metadata_directory
+    assert directory.id is not None, "it is formatted"
     log_config = LogConfig(
         segment_bytes=config.get("metadata.log.segment.bytes"),
         segment_ms=config.get("metadata.log.segment.ms"),
@@ -126,7 +142,7 @@ def _open(services: "Services", node: Node) -> RaftService:
         log,
         loaded,
         node_id=services.node_id,
-        directory_id=node.directory_ids[0],
+        directory_id=directory.id,
         now_ms=now_ms,
         unique=lambda: str(services.identifiers.random.getrandbits(63)),
         rules=SnapshotRules(

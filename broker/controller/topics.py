@@ -153,7 +153,7 @@ def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
     return [
         UsableBroker(broker.id, broker.rack, not broker.is_active)
         for broker in image.brokers.values()
-        if not broker.directories or _open_directories(broker)
+        if _takes_replicas(broker)
     ]
 
 
@@ -166,6 +166,10 @@ def default_directory(image: MetadataImage, broker_id: int) -> bytes:
         return MIGRATING_DIRECTORY
     candidates = _open_directories(broker)
     return candidates[0] if len(candidates) == 1 else UNASSIGNED_DIRECTORY
+
+
+def _takes_replicas(broker: BrokerImage) -> bool:
+    return not broker.directories or bool(_open_directories(broker))
 
 
 def _open_directories(broker: BrokerImage) -> list[bytes]:
@@ -326,6 +330,11 @@ def _check_assignment(
             raise _bad_assignment(
                 f"The manual partition assignment includes broker {broker_id}, "
                 "but no such broker is registered."
+            )
+        if not _takes_replicas(image.brokers[broker_id]):
+            raise _bad_assignment(
+                f"The manual partition assignment includes broker {broker_id}, "
+                "but all its log directories are cordoned."
             )
         if broker_id == previous:
             raise _bad_assignment(

@@ -114,3 +114,7 @@ def writes_cordoned_directories(metadata_version: int) -> bool:
 
 PARTITION_RECORD_VERSION: Final = 2
 """Of PartitionRecord and PartitionChangeRecord, since 4.0-IV1: with or without eligible leader replicas."""
+
+DIRECTORIES_CHANGE_VERSION: Final = 2
+CORDONED_CHANGE_VERSION: Final = 3
+"""Of a BrokerRegistrationChangeRecord that names log directories: those online, or those cordoned."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import trio
 
-from broker.flushing import run_flush
 from broker.partitions.housekeeping import delete_expired
 from broker.partitions.worker_process import WorkerGone, WorkerProcess
 from protocol.errors import DecodeError
@@ -118,14 +117,14 @@ class _Cleaner:
                     nursery.start_soon(self._clean_what_is_due)
             for _, log in self._logs():
                 if log not in self._uncleanable:
-                    await delete_expired(self._services, log)
+                    await delete_expired(self._services, self._manager, log)
 
     def _logs(self) -> "list[tuple[LogDirectory, PartitionLog]]":
         return [
             (directory, log)
             for directory in self._manager.directories
             for log in directory.logs
-            if log.config.compacts and log not in self._busy
+            if log.config.compacts and log not in self._busy and not self._manager.moves.is_moving(log)
         ]
 
     async def _clean_what_is_due(self) -> None:
@@ -140,7 +139,7 @@ class _Cleaner:
                 try:
                     is_done = await self._clean(worker, directory, log, cleanable)
                     if log not in self._uncleanable:
-                        await delete_expired(self._services, log)
+                        await delete_expired(self._services, self._manager, log)
                 finally:
                     self._busy.discard(log)
                 if not is_done:
@@ -156,6 +155,8 @@ class _Cleaner:
             try:
                 cleanable = log.assess(directory.cleaner_offset(log.topic, log.partition), now_ms=now_ms)
             except DiskFailure as failure:
+                if self._manager.note_failure_of(log, failure):
+                    continue
                 self._services.log.warn_seldom(f"{log.topic}-{log.partition} is not compacted now: {failure}")
                 continue
             except StorageError as damage:
@@ -183,12 +184,16 @@ class _Cleaner:
 
         async def swap_in(bases: list[int]) -> None:
             nonlocal is_whole
-            if not log.swap_in(bases, cuts=cuts, now_ms=services.clock.now_ms()):
+            try:
+                if not log.swap_in(bases, cuts=cuts, now_ms=services.clock.now_ms()):
+                    is_whole = False
+            except DiskFailure as failure:
+                if not self._manager.note_failure_of(log, failure):
+                    raise
                 is_whole = False
 
         try:
-            await self._flush(log)
-            if log.cuts != cuts or is_gone():
+            if not await self._manager.flush(log) or log.cuts != cuts or is_gone():
                 return True
             cleaned = await worker.clean(self._job(log, cleanable), swap_in)
         except CorruptFile as damage:
@@ -208,19 +213,14 @@ class _Cleaner:
         try:
             await services.run_blocking(write)
         except StorageError as failure:
-            services.log.error(f"a checkpoint is late: {failure}")
+            if not self._manager.note_failure_of(log, failure):
+                services.log.error(f"a checkpoint is late: {failure}")
         seconds = trio.current_time() - start
         services.log.info(
             f"{log.topic}-{log.partition} is compacted up to offset {cleaned.end_offset}: "
             f"{cleaned.bytes_before} bytes became {cleaned.bytes_after} in {seconds:.1f} s"
         )
         return True
-
-    async def _flush(self, log: "PartitionLog") -> None:
-        job = log.begin_flush()
-        if job is not None:
-            await run_flush(job, self._services.run_blocking, self._services.log)
-            job.finish()
 
     def _job(self, log: "PartitionLog", cleanable: Cleanable) -> CleaningJob:
         config = self._services.config

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from broker.flushing import run_flush
 from storage.errors import DiskFailure, StorageError
 
 if TYPE_CHECKING:
@@ -79,24 +78,25 @@ class _House:
             moved = sum(log.high_watermark for log in directory.logs)
             if self._written_high_watermarks.get(directory) != moved:
                 self._written_high_watermarks[directory] = moved
-                await self._write(directory.begin_high_watermark_checkpoint())
+                await self._write(directory, directory.begin_high_watermark_checkpoint())
 
     async def write_checkpoints(self) -> None:
         """Recovery points and log starts."""
         for directory in self._manager.directories:
-            await self._write(directory.begin_checkpoint())
+            await self._write(directory, directory.begin_checkpoint())
 
-    async def _write(self, write: Callable[[], None]) -> None:
+    async def _write(self, directory: "LogDirectory", write: Callable[[], None]) -> None:
         try:
             await self._services.run_blocking(write)
         except DiskFailure as failure:
-            self._services.log.error(f"a checkpoint is late: {failure}")
+            if not self._manager.note_failure(directory, failure):
+                self._services.log.error(f"a checkpoint is late: {failure}")
 
     async def flush_sealed_segments(self) -> None:
         """A segment that is full is fsynced soon, whatever the settings say, so that recovery stays short."""
         for log in self._logs:
             if log.has_unflushed_segment:
-                await self._flush(log)
+                await self._manager.flush(log)
 
     async def flush_old_records(self) -> None:
         """Fsync what has waited for ``flush.ms``."""
@@ -111,14 +111,8 @@ class _House:
                 since_ms = now_ms
             seen[log] = log.recovery_point, since_ms
             if now_ms - since_ms >= leader.settings.flush_ms:
-                await self._flush(log)
+                await self._manager.flush(log)
         self._unflushed_since = seen
-
-    async def _flush(self, log: "PartitionLog") -> None:
-        job = log.begin_flush()
-        if job is not None:
-            await run_flush(job, self._services.run_blocking, self._services.log)
-            job.finish()
 
     async def apply_retention(self) -> None:
         """Let go of segments that are too old, too many, or deleted by DeleteRecords.
@@ -127,9 +121,9 @@ class _House:
         """
         for log in self._logs:
             if not log.config.compacts:
-                await delete_expired(self._services, log)
+                await delete_expired(self._services, self._manager, log)
         async for log in self._manager.find_closed_in_need(compacts=False):
-            await delete_expired(self._services, log)
+            await delete_expired(self._services, self._manager, log)
 
     async def expire_producers(self) -> None:
         """Forget producers that have been idle for long."""
@@ -145,10 +139,12 @@ class _House:
                 try:
                     await self._services.run_blocking(remove)
                 except OSError as error:
-                    self._services.log.error(f"deleted files of {directory.path} stay: {error}")
+                    failure = DiskFailure(directory.path, "remove deleted files of", error)
+                    if not self._manager.note_failure(directory, failure):
+                        self._services.log.error(f"deleted files of {directory.path} stay: {error}")
 
 
-async def delete_expired(services: "Services", log: "PartitionLog") -> None:
+async def delete_expired(services: "Services", manager: "PartitionManager", log: "PartitionLog") -> None:
     """Apply retention to one log."""
     try:
         is_done = False
@@ -163,7 +159,8 @@ async def delete_expired(services: "Services", log: "PartitionLog") -> None:
                 )
             await trio.lowlevel.checkpoint()
     except StorageError as failure:
-        services.log.error(f"old segments of {log.topic}-{log.partition} stay: {failure}")
+        if not manager.note_failure_of(log, failure):
+            services.log.error(f"old segments of {log.topic}-{log.partition} stay: {failure}")
 
 
 def run_in_threads(jobs: "list[FlushJob]") -> None:

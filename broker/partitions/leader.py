@@ -78,6 +78,16 @@ class PendingAppend:
         return True
 
 
+class Pause:
+    """Stands among the batches that wait for their turn: those behind it wait until it is over."""
+
+    __slots__ = ("is_checked",)
+
+    def __init__(self) -> None:
+        self.is_checked = False
+        """Whether it is over."""
+
+
 class Leader:
     """The leading replica of one partition.
 
@@ -93,6 +103,7 @@ class Leader:
     __slots__ = (
         "_committing",
         "_is_flushing",
+        "_pause",
         "_pending",
         "_surroundings",
         "_watchers",
@@ -119,7 +130,8 @@ class Leader:
         self.ended: KafkaError | None = None
         """Why this object leads no longer, once it does not."""
         self._surroundings = surroundings
-        self._pending: deque[PendingAppend] = deque()
+        self._pending: deque[PendingAppend | Pause] = deque()
+        self._pause: Pause | None = None
         self._committing: deque[tuple[int, WhenCommitted]] = deque()
         self._watchers: dict[Watcher, None] = {}
         self._is_flushing = False
@@ -185,8 +197,30 @@ class Leader:
         pending = self._pending
         while pending and pending[0].is_checked:
             first = pending.popleft()
-            first.done(self._write_checked(first))
+            if isinstance(first, PendingAppend):
+                first.done(self._write_checked(first))
         self._commit()
+
+    def pause(self) -> None:
+        """Let clients' batches wait from now on, until ``resume``; what this broker writes does not."""
+        assert self._pause is None, "somebody pauses already"
+        self._pause = Pause()
+        self._pending.append(self._pause)
+
+    def resume(self) -> None:
+        """Let those that wait have their turn."""
+        assert self._pause is not None, "nobody pauses"
+        self._pause.is_checked = True
+        self._pause = None
+        self.settle()
+
+    def replace_log(self, log: PartitionLog) -> None:
+        """Go on with a copy of the log that has all of it, at the same offsets."""
+        assert log.log_end == self.log.log_end
+        log.assign_leader_epoch(self.leader_epoch)
+        log.advance_high_watermark(self.log.high_watermark)
+        log.config = self.log.config
+        self.log = log
 
     def append_own(self, batch: RecordBatch, now_ms: int) -> Appended:
         """Write a batch that this broker has made, such as a coordinator's, at once and unchecked."""

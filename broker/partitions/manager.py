@@ -8,22 +8,36 @@ from typing import TYPE_CHECKING, NamedTuple
 import trio
 
 from broker.config.topic_settings import TopicSettings
+from broker.controller.decision import Decision
+from broker.controller.start import topic_rules
 from broker.errors import ErrorCode, KafkaError
 from broker.flushing import run_flush
+from broker.metadata.features import writes_cordoned_directories
 from broker.metadata.image import MetadataImage, PartitionImage, ResourceType, TopicImage
 from broker.metadata.replay import MetadataChanges
 from broker.network.waiting import NotYet, Waiting
+from broker.node_directories import cordoned_ids
+from broker.partitions.assignments import RETRY_SECONDS, Assignments
 from broker.partitions.cleaning import keep_compacted
 from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
 from broker.partitions.housekeeping import keep_house
 from broker.partitions.leader import Leader, PendingAppend
+from broker.partitions.moves import Move, ReplicaMoves
+from broker.partitions.places import Places
 from storage.checkpoints import Replica
 from storage.config import LogConfig
-from storage.errors import DiskFailure, InconsistentTopicId, ReplicaExists, StorageError
+from storage.errors import (
+    DiskFailure,
+    DuplicateReplica,
+    InconsistentTopicId,
+    NoDirectory,
+    StorageError,
+)
 from storage.log_directory import LogDirectory
 from storage.partition_log import PartitionLog
 
 if TYPE_CHECKING:
+    from broker.node_directories import NodeDirectories
     from broker.services import Services
 
 CHECKS_AT_ONCE_MAX = 4
@@ -36,6 +50,7 @@ GLANCES_AT_ONCE = 100
 """Closed logs that a thread looks at in one go."""
 
 NOT_LEADER = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+STORAGE_FAILED = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
 DELETED = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
@@ -44,6 +59,8 @@ class _Missing(NamedTuple):
 
     topic_id: bytes
     config: LogConfig
+    assigned: bytes
+    """The directory in which the cluster expects it."""
 
 
 class PartitionManager:
@@ -53,30 +70,33 @@ class PartitionManager:
     somebody waits for, see ``require_made``, come first.
     """
 
-    def __init__(self, services: "Services", directories: Sequence[LogDirectory]) -> None:
-        """``directories`` are the entries of ``log.dirs``."""
-        self.directories = tuple(directories)
+    def __init__(self, services: "Services", directories: "NodeDirectories") -> None:
+        self.places = Places(directories)
         self._services = services
         self._leaders: dict[PartitionKey, Leader] = {}
         """Every open one twice, under its topic's name and under its id."""
-        self._homes: dict[Replica, LogDirectory] = {}
-        """Where each replica lies."""
+        self._homes = self.places.homes
+        self.assignments = Assignments(services)
+        self.moves = ReplicaMoves(services, self)
         self.missing: dict[Replica, _Missing] = {}
         """Replicas that are still to be made."""
         self._awaited: dict[Replica, list[Callable[[], None]]] = {}
         """Whom to tell when one is made, cannot be made, or is wanted no longer."""
-        self._disk_lock = Lock()
+        self._refusals: list[tuple[LogDirectory, DiskFailure]] = []
+        """Directories that have refused a new replica, for the loop to deal with."""
+        self.disk_lock = Lock()
         """Held while a replica is made, opened or deleted, in the loop or in a thread."""
         self._has_missing = trio.Event()
         self._check_slots = trio.CapacityLimiter(CHECKS_AT_ONCE_MAX)
         self._complained_ms = 0
         self._nursery: trio.Nursery | None = None
+        self._to_start: list[tuple[Callable[..., Awaitable[None]], tuple[object, ...]]] = []
         self._fetch_sessions: FetchSessions | None = None
-        for directory in self.directories:
-            for replica in directory.replicas:
-                if replica in self._homes:
-                    raise ReplicaExists(f"{self._homes[replica].path}: {replica[0]}-{replica[1]}")
-                self._homes[replica] = directory
+
+    @property
+    def directories(self) -> list[LogDirectory]:
+        """The log directories in use."""
+        return list(self.places.online)
 
     # Who leads
 
@@ -127,6 +147,10 @@ class PartitionManager:
         """Those that somebody has asked for since the start."""
         return [leader for (topic, _), leader in self._leaders.items() if isinstance(topic, str)]
 
+    def open_leader(self, replica: Replica) -> Leader | None:
+        """The leader of a partition if somebody has asked for it since the start."""
+        return self._leaders.get(replica)
+
     @property
     def fetch_sessions(self) -> FetchSessions:
         """The sessions of all consumers of this broker."""
@@ -137,11 +161,12 @@ class PartitionManager:
 
     def _lead(self, key: PartitionKey) -> Leader:
         topic, index, partition = self._find(key)
+        self.check_not_lost((topic.name, index))
         if partition.leader != self._services.node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         settings = self.settings_of(topic.name)
         leader = Leader(
-            self._open(topic, index, settings),
+            self._open(topic, index, partition, settings),
             leader_epoch=partition.leader_epoch,
             settings=settings,
             surroundings=self,
@@ -200,7 +225,7 @@ class PartitionManager:
     def _glance(self, replicas: Sequence[tuple[Replica, LogConfig]], now_ms: int) -> list[Replica]:
         found = []
         for replica, config in replicas:
-            with self._disk_lock:
+            with self.disk_lock:
                 directory = self._homes.get(replica)
                 if directory is not None and directory.may_need_care(*replica, config, now_ms=now_ms):
                     found.append(replica)
@@ -212,12 +237,15 @@ class PartitionManager:
 
     # Logs
 
-    def _open(self, topic: TopicImage, index: int, settings: TopicSettings) -> PartitionLog:
+    def _open(
+        self, topic: TopicImage, index: int, partition: PartitionImage, settings: TopicSettings
+    ) -> PartitionLog:
         replica = topic.name, index
         config = LogConfig.from_settings(settings)
         now_ms = self._services.clock.now_ms()
+        directory: LogDirectory | None = None
         try:
-            with self._disk_lock:
+            with self.disk_lock:
                 directory = self._homes.get(replica)
                 if directory is not None:
                     try:
@@ -226,23 +254,96 @@ class PartitionManager:
                         return log
                     except InconsistentTopicId as inconsistency:
                         self._set_aside(directory, replica, str(inconsistency))
-                return self._make(replica, _Missing(topic.id, config))
+                assigned = partition.directory_of(self._services.node_id)
+                log = self._make(replica, _Missing(topic.id, config, assigned))
+            self.tell_place(replica)
+            return log
         except StorageError as failure:
-            self._complain(f"partition {index} of {topic.name} cannot be opened: {failure}")
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) from failure
+            if directory is None or not self.note_failure(directory, failure):
+                self._complain(f"partition {index} of {topic.name} cannot be opened: {failure}")
+            raise STORAGE_FAILED from failure
+        finally:
+            self._note_refusals()
 
     def _make(self, replica: Replica, missing: _Missing) -> PartitionLog:
-        """A new log, where there are fewest.  Under ``_disk_lock``, perhaps in a thread."""
-        directory = self.directories[0]
-        if len(self.directories) > 1:
-            homes = list(self._homes.values())
-            directory = min(self.directories, key=homes.count)
-        log = directory.create_log(
-            *replica, missing.topic_id, missing.config, now_ms=self._services.clock.now_ms()
-        )
-        self._homes[replica] = directory
+        """A new log, in the best place that takes it.  Under ``disk_lock``, perhaps in a thread.
+
+        ``_note_refusals`` is to be called afterwards.
+        """
+        refused: DiskFailure | None = None
+        if self.places.may_make(missing.assigned):
+            for directory in self.places.candidates(replica, missing.assigned):
+                try:
+                    log = directory.create_log(
+                        *replica, missing.topic_id, missing.config, now_ms=self._services.clock.now_ms()
+                    )
+                except DiskFailure as failure:
+                    refused = failure
+                    self.note_refusal(directory, failure)
+                else:
+                    self._homes[replica] = directory
+                    self.missing.pop(replica, None)
+                    self.places.wanted.pop(replica, None)
+                    return log
         self.missing.pop(replica, None)
-        return log
+        raise refused or NoDirectory(*replica)
+
+    def tell_place(self, replica: Replica) -> None:
+        """Let the cluster know where a replica lies, if that is not what the metadata says."""
+        topic = self._services.image.topics.get(replica[0])
+        if topic is not None and replica[1] < len(topic.partitions):
+            self._tell_place(topic, replica[1], topic.partitions[replica[1]])
+
+    def _tell_place(self, topic: TopicImage, index: int, partition: PartitionImage) -> None:
+        replica = topic.name, index
+        directory = self._homes.get(replica)
+        if directory is None or directory.id is None or self._services.node_id not in partition.replicas:
+            return
+        known = partition.directory_of(self._services.node_id)
+        if known != directory.id and not self.moves.is_expected(replica, known):
+            self.assignments.assign(topic.id, index, directory.id)
+
+    def local_log(self, topic: str, index: int) -> PartitionLog:
+        """The log of a replica of this broker, whoever leads it.
+
+        Raises UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER or KAFKA_STORAGE_ERROR.
+        """
+        found, _, partition = self._find((topic, index))
+        if self._services.node_id not in partition.replicas:
+            raise NOT_LEADER
+        if (topic, index) not in self._homes and not self.places.may_make(
+            partition.directory_of(self._services.node_id)
+        ):
+            raise NOT_LEADER
+        return self._open(found, index, partition, self.settings_of(topic))
+
+    def check_not_lost(self, replica: Replica) -> None:
+        """Raise KAFKA_STORAGE_ERROR if the replica is in a directory that has failed."""
+        topic = self._services.image.topics.get(replica[0])
+        if topic is not None and self._is_lost(topic, replica[1]):
+            raise STORAGE_FAILED
+
+    def take_over(self, move: Move) -> None:
+        """Put the copy in the place of the replica, and delete that.  Raises DiskFailure."""
+        replica = move.replica
+        leader = self._leaders.get(replica)
+        with self.disk_lock:
+            source = self._homes[replica]
+            log = move.target.promote_future_log(*replica)
+            self._homes[replica] = move.target
+            if move.cleaned_to is not None:
+                move.target.note_cleaned(*replica, move.cleaned_to)
+            if leader is not None:
+                leader.replace_log(log)
+            try:
+                source.delete_log(
+                    *replica,
+                    delay_ms=log.config.file_delete_delay_ms,
+                    now_ms=self._services.clock.now_ms(),
+                )
+            except DiskFailure as failure:
+                self.note_refusal(source, failure)
+        self._note_refusals()
 
     def _set_aside(self, directory: LogDirectory, replica: Replica, reason: str) -> None:
         path = directory.set_aside(*replica)
@@ -251,12 +352,14 @@ class PartitionManager:
 
     def _delete(self, replica: Replica) -> None:
         self.missing.pop(replica, None)
+        self.places.lost.pop(replica, None)
+        self.moves.abandon(replica)
         leader = self._leaders.pop(replica, None)
         settings = self._services.config.topic({})  # the topic's own are gone with it
         if leader is not None:
             settings = leader.settings
             self._leaders.pop((leader.topic_id, leader.partition), None)
-        with self._disk_lock:
+        with self.disk_lock:
             directory = self._homes.pop(replica, None)
             if directory is not None:
                 try:
@@ -265,6 +368,8 @@ class PartitionManager:
                     )
                 except DiskFailure as failure:
                     self._services.log.error(f"partition {replica[1]} of {replica[0]} stays: {failure}")
+                    self.note_refusal(directory, failure)
+        self._note_refusals()
         if leader is not None:
             leader.end(DELETED)
 
@@ -290,42 +395,84 @@ class PartitionManager:
                 if leader is not None or replica in self._homes or replica in self.missing:
                     self._delete(replica)
             elif leader is None:
-                if replica not in self._homes and replica not in self.missing:
+                if replica in self._homes:
+                    self._tell_place(topic, index, partition)
+                elif replica not in self.missing and not self._is_lost(topic, index):
+                    assigned = partition.directory_of(node_id)
+                    if not self.places.may_make(assigned):
+                        continue
                     if config is None:
                         config = LogConfig.from_settings(self.settings_of(topic.name))
-                    self.missing[replica] = _Missing(topic.id, config)
+                    self.missing[replica] = _Missing(topic.id, config, assigned)
                     self._has_missing.set()
             elif partition.leader != node_id:
                 del self._leaders[replica], self._leaders[topic.id, index]
                 leader.end(NOT_LEADER)
             else:
                 leader.lead(partition.leader_epoch)
+                self._tell_place(topic, index, partition)
+
+    def _is_lost(self, topic: TopicImage, index: int) -> bool:
+        """Whether the replica is in a directory that has failed.  One of an older topic does not count."""
+        replica = topic.name, index
+        return replica in self.places.lost and self.places.lost[replica] in (None, topic.id)
 
     def _change_settings(self, changes: MetadataChanges) -> None:
         names = {name for kind, name in changes.configs if kind == ResourceType.TOPIC}
         all_topics = any(kind == ResourceType.BROKER for kind, _ in changes.configs)
         if not names and not all_topics:
             return
+        if all_topics:
+            self._cordon()
         for leader in self.open_leaders:
             if all_topics or leader.topic in names:
                 settings = self.settings_of(leader.topic)
                 if settings is not leader.settings:
                     leader.change_settings(settings)
 
+    def _cordon(self) -> None:
+        """Follow ``cordoned.log.dirs``, and let the controller know (KIP-1066)."""
+        services = self._services
+        cordoned: tuple[bytes, ...] = ()
+        if writes_cordoned_directories(services.image.metadata_version):
+            cordoned = cordoned_ids(self.places.online, services.config.get("cordoned.log.dirs") or ())
+        self.places.cordoned = cordoned
+        broker = services.image.brokers.get(services.node_id)
+        if broker is None or set(cordoned) == set(broker.cordoned_directories or ()):
+            return
+        from broker.controller.directories import cordon_directories
+
+        def command(image: MetadataImage) -> Decision[None]:
+            epoch = image.brokers[services.node_id].epoch
+            return cordon_directories(image, services.node_id, epoch, sorted(cordoned))
+
+        def done(outcome: KafkaError | None) -> None:
+            if outcome is not None:
+                services.log.error(f"the controller does not know which directories are cordoned: {outcome}")
+
+        services.controller.submit(command, done)
+
     # In the background
 
     async def load(self) -> None:
         """Before anything is served: put aside what the cluster does not know, recover the rest.
 
-        After a clean stop this looks at names only.
+        After a clean stop this looks at names only.  Raises DuplicateReplica, and DiskFailure if the broker
+        cannot do without the directory.
         """
         image = self._services.image
         node_id = self._services.node_id
+        self._cordon()
+        for replica, directory in self.places.duplicates:
+            self._choose_home(replica, directory)
         for replica, directory in list(self._homes.items()):
             partition = image.partition(*replica)
             if partition is None or node_id not in partition.replicas:
                 path = f"{directory.path}: {replica[0]}-{replica[1]}"
                 self._set_aside(directory, replica, f"{path} is not in the cluster's metadata")
+        for directory in self.places.online:
+            for replica in directory.futures:
+                await self._sort_out_future(directory, replica)
         for topic in image.topics.values():
             self._follow(topic)
         unrecovered = {
@@ -337,6 +484,80 @@ class PartitionManager:
             from broker.partitions.recovering import recover_logs
 
             await recover_logs(self._services, self, unrecovered)
+            self._note_refusals()
+
+    async def _sort_out_future(self, directory: LogDirectory, replica: Replica) -> None:
+        """A copy that was not finished: go on with it, let it take over, or put it aside."""
+        now_ms = self._services.clock.now_ms()
+        topic = self._services.image.topics.get(replica[0])
+        partition = self._services.image.partition(*replica)
+        is_known = (
+            topic is not None
+            and partition is not None
+            and self._services.node_id in partition.replicas
+            and directory.future_topic_id(*replica) == topic.id
+        )
+        if topic is None or partition is None or not is_known:
+            path = directory.set_aside_future(*replica)
+            self._services.log.warn(
+                f"{directory.path}: a copy of {replica[0]}-{replica[1]} is not in the cluster's metadata; "
+                f"it is kept as {path}"
+            )
+            return
+        home = self._homes.get(replica)
+        if home is directory:
+            directory.delete_future_log(*replica, now_ms=now_ms)
+            return
+        if home is not None and home.topic_id(*replica) != topic.id:
+            self._set_aside(home, replica, f"{home.path}: {replica[0]}-{replica[1]} is of another topic")
+            home = None
+        is_assigned = partition.directory_of(self._services.node_id) == directory.id
+        if home is None and not is_assigned:
+            return  # the replica may be in a directory that is offline
+        config = LogConfig.from_settings(self.settings_of(topic.name))
+
+        def open_both() -> tuple[PartitionLog, PartitionLog | None]:
+            future = directory.open_future_log(*replica, topic.id, config, now_ms=now_ms)
+            if home is None:
+                return future, None
+            return future, home.open_log(*replica, topic.id, config, now_ms=now_ms)
+
+        try:
+            future, source = await self._services.run_blocking(open_both)
+            if source is None:
+                directory.promote_future_log(*replica)
+                self._homes[replica] = directory
+            elif is_assigned and future.log_end >= source.log_end:
+                # It has taken over, but for names that had not reached the device.
+                self.take_over(Move(source, directory, future, None))
+            else:
+                self.moves.resume(source, directory, future)
+        except StorageError as failure:
+            self._services.log.error(f"{replica[0]}-{replica[1]} does not go on moving: {failure}")
+            if isinstance(failure, DiskFailure):
+                self.note_failure_at(failure.path, failure)
+
+    def _choose_home(self, replica: Replica, other: LogDirectory) -> None:
+        """Of two folders for one replica, keep the one that the cluster means."""
+        first = self._homes[replica]
+        topic = self._services.image.topics.get(replica[0])
+        partition = self._services.image.partition(*replica)
+        assigned = None
+        if partition is not None and self._services.node_id in partition.replicas:
+            assigned = partition.directory_of(self._services.node_id)
+        right = [each for each in (first, other) if topic is not None and each.topic_id(*replica) == topic.id]
+        if len(right) == 2:
+            right = [each for each in right if each.id == assigned]
+            if not right:
+                name = f"{replica[0]}-{replica[1]}"
+                raise DuplicateReplica(f"{first.path}/{name}", f"{other.path}/{name}")
+        home = right[0] if right else other
+        rejected = first if home is other else other
+        self._homes[replica] = rejected
+        self._set_aside(
+            rejected, replica, f"{rejected.path}: {replica[0]}-{replica[1]} lies in {home.path}, too"
+        )
+        self._homes[replica] = home
 
     async def _make_missing(self) -> None:
         """Give new replicas their folders, one by one: each costs an fsync."""
@@ -345,27 +566,111 @@ class PartitionManager:
             self._has_missing = trio.Event()
             while self.missing or self._awaited:
                 replica = next(iter(self._awaited or self.missing))
-                await self._services.run_blocking(self._make_missing_one, replica)
+                if await self._services.run_blocking(self._make_missing_one, replica):
+                    self.tell_place(replica)
+                self._note_refusals()
                 for made in self._awaited.pop(replica, ()):
                     made()
 
-    def _make_missing_one(self, replica: Replica) -> None:
-        with self._disk_lock:
+    def _make_missing_one(self, replica: Replica) -> bool:
+        """Whether the replica was made."""
+        with self.disk_lock:
             missing = self.missing.get(replica)
             if missing is None:
-                return  # somebody has asked for it meanwhile, or deleted it
+                return False  # somebody has asked for it meanwhile, or deleted it
             try:
                 self._make(replica, missing)
             except StorageError as failure:  # tried again, and answered for, when somebody asks for it
                 self.missing.pop(replica, None)
                 self._complain(f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}")
+                return False
+            return True
+
+    # Directories that fail
+
+    def note_failure(self, directory: LogDirectory, failure: StorageError) -> bool:
+        """Something in a log directory could not be read or written: use it no longer, as Kafka does.
+
+        False, and nothing has changed, if the directory is not at fault, or if the broker cannot do
+        without it: it holds the metadata log, or is the last one.
+        """
+        if not isinstance(failure, DiskFailure) or failure.lacks_descriptor:
+            return False
+        if directory not in self.places.online:
+            return True  # that is known
+        if not self.places.can_spare(directory):
+            return False
+        self._services.log.error(
+            f"log directory {directory.path} has failed, and is offline until the next start: {failure}"
+        )
+        ended = [leader for leader in self.open_leaders if self._home_of(leader) is directory]
+        self.places.take_offline(directory, failure, self._services.image)
+        for leader in ended:
+            del (
+                self._leaders[leader.topic, leader.partition],
+                self._leaders[leader.topic_id, leader.partition],
+            )
+            leader.end(STORAGE_FAILED)
+        self.moves.directory_failed(directory)
+        if directory.id is not None:
+            self.start_soon(self._report_offline, directory.id)
+        return True
+
+    def note_failure_of(self, log: PartitionLog, failure: StorageError) -> bool:
+        """The same for the directory in which a log lies."""
+        return self.note_failure_at(log.directory, failure)
+
+    def note_failure_at(self, path: str, failure: StorageError) -> bool:
+        """The same for the directory in which a file lies."""
+        for directory in self.places.online:
+            if path == directory.path or path.startswith(directory.path.rstrip("/") + "/"):
+                return self.note_failure(directory, failure)
+        return isinstance(failure, DiskFailure)  # offline already
+
+    def _home_of(self, leader: Leader) -> LogDirectory | None:
+        return self._homes.get((leader.topic, leader.partition))
+
+    def note_refusal(self, directory: LogDirectory, failure: StorageError) -> None:
+        """The same from a thread: the loop deals with it later."""
+        if isinstance(failure, DiskFailure):
+            self._refusals.append((directory, failure))
+
+    def _note_refusals(self) -> None:
+        """Deal with directories that have refused something."""
+        refusals, self._refusals = self._refusals, []
+        for directory, failure in refusals:
+            self.note_failure(directory, failure)
+
+    async def _report_offline(self, directory_id: bytes) -> None:
+        """Tell the controller that a directory has failed; raises KafkaError if that stays impossible."""
+        from broker.controller.directories import take_directories_offline
+
+        services = self._services
+
+        def command(image: MetadataImage) -> Decision[None]:
+            epoch = image.brokers[services.node_id].epoch
+            rules = topic_rules(services, image)
+            return take_directories_offline(image, services.node_id, epoch, [directory_id], rules)
+
+        give_up_at = trio.current_time() + services.config.get("log.dir.failure.timeout.ms") / 1000
+        while True:
+            try:
+                await services.controller.perform(command)
+                return
+            except KafkaError as error:
+                if trio.current_time() >= give_up_at:
+                    raise
+                services.log.warn_seldom(f"a directory's failure could not be noted yet: {error}")
+                await trio.sleep(RETRY_SECONDS)
 
     # What leaders ask for
 
     def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object) -> None:
-        """Run a task for as long as this manager serves."""
-        assert self._nursery is not None, "the manager serves"
-        self._nursery.start_soon(function, *arguments)
+        """Run a task for as long as this manager serves: from its beginning, if it does not yet."""
+        if self._nursery is None:
+            self._to_start.append((function, arguments))
+        else:
+            self._nursery.start_soon(function, *arguments)
 
     def check_aside(self, pending: PendingAppend) -> None:
         self.start_soon(self._check, pending)
@@ -379,20 +684,37 @@ class PartitionManager:
         self.start_soon(self._flush, leader)
 
     async def _flush(self, leader: Leader) -> None:
-        """Raises DiskFailure, which ends the broker: after that nobody knows what is on disk."""
+        """Raises DiskFailure, which ends the broker: after that nobody knows what is on disk.
+
+        A directory that the broker can do without goes offline instead.
+        """
         while True:
-            job = leader.log.begin_flush()
             flushed_to = leader.log.log_end
-            if job is not None:
-                await run_flush(job, self._services.run_blocking, self._services.log)
-                job.finish()
-            if not leader.flushed(flushed_to):
+            if not await self.flush(leader.log) or not leader.flushed(flushed_to):
                 return
 
+    async def flush(self, log: PartitionLog) -> bool:
+        """Fsync a log.  False if its directory has failed and is offline; raises DiskFailure otherwise."""
+        job = log.begin_flush()
+        if job is None:
+            return True
+        try:
+            await run_flush(job, self._services.run_blocking, self._services.log)
+        except DiskFailure as failure:
+            if self.note_failure_of(log, failure):
+                return False
+            raise
+        job.finish()
+        return True
+
     def storage_failed(self, leader: Leader, failure: DiskFailure) -> None:
+        if self.note_failure_of(leader.log, failure):
+            return
         self._complain(f"{leader.topic}-{leader.partition} was not written to: {failure}")
 
     def read_failed(self, leader: Leader, failure: StorageError) -> None:
+        if self.note_failure_of(leader.log, failure):
+            return
         name = f"{leader.topic}-{leader.partition}"
         self._services.log.warn_seldom(f"{name} cannot be read: {failure}", about=f"reads of {name}")
 
@@ -405,7 +727,7 @@ class PartitionManager:
 
 @asynccontextmanager
 async def open_partitions(
-    services: "Services", directories: Sequence[LogDirectory]
+    services: "Services", directories: "NodeDirectories"
 ) -> AsyncIterator[PartitionManager]:
     """A manager that serves inside the block, from the image which is published at its start.
 
@@ -417,6 +739,8 @@ async def open_partitions(
     await manager.load()
     async with trio.open_nursery() as nursery:
         manager._nursery = nursery
+        for function, arguments in manager._to_start:
+            nursery.start_soon(function, *arguments)
         nursery.start_soon(manager._make_missing)
         nursery.start_soon(keep_house, services, manager)
         nursery.start_soon(keep_compacted, services, manager)

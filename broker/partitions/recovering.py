@@ -158,6 +158,7 @@ class _Recovery:
                 pass  # put aside when somebody asks for the partition
             except StorageError as failure:
                 self._report_failure(replica, failure)
+                self._manager.note_refusal(directory, failure)
         return large
 
     async def _recover_in_process(self, queue: Iterator[Replica], directory: LogDirectory) -> None:

@@ -75,7 +75,6 @@ SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
     ),
     "quotas are not served yet": ("describe_client_quotas", "alter_client_quotas"),
     "clusters of several nodes are not served yet": (
-        "alter_replica_log_dirs",
         "elect_leaders",
         "alter_partition_reassignments",
         "list_partition_reassignments",

@@ -44,6 +44,8 @@ TIMES: Final = (
 """Compared as they are if they lie before the recording began, else as "now"."""
 
 UNORDERED: Final = (
+    "AlterReplicaLogDirs.results",
+    "AlterReplicaLogDirs.results.partitions",
     "ConsumerGroupDescribe.groups.members",
     "ConsumerGroupDescribe.groups.members.assignment.topic_partitions",
     "ConsumerGroupDescribe.groups.members.subscribed_topic_names",

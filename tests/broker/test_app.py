@@ -10,9 +10,10 @@ from typing import TypeVar
 import pytest
 import trio
 
-from broker.app import Ready, StartupError, serve
+from broker.app import Ready, serve
 from broker.clock import BrokerClock
 from broker.config.broker_config import BrokerConfig
+from broker.errors import StartupError
 from broker.identifiers import Identifiers
 from broker.logs import Log
 from broker.network.binding import ListenError

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.app import Ready, StartupError
+from broker.app import Ready
+from broker.errors import StartupError
 from broker.network.call import Address, Listener
 from ottla.broker_command import (
     Options,

@@ -247,10 +247,13 @@ def test_strays_are_kept_and_not_served(node: Node) -> None:
     assert len(node.reports) == 1
 
 
-def test_unfinished_copies_are_kept(node: Node) -> None:
+def test_unfinished_copies_are_found(node: Node) -> None:
     node.memory.make_directory("data/events-0.ffffffffffffffffffffffffffffffff-future")
-    assert node.open().replicas == []
-    assert len(node.reports) == 1
+    directory = node.open()
+    assert directory.replicas == []
+    assert list(directory.futures) == [("events", 0)]
+    assert directory.future_log("events", 0) is None
+    assert not directory.was_clean
 
 
 # Checkpoints and the mark of a clean stop

@@ -80,8 +80,6 @@ def test_no_settings_at_all_are_enough() -> None:
         ({"process.roles": "broker"}, "process.roles=broker"),
         ({"process.roles": "controller"}, "process.roles=controller"),
         ({"controller.quorum.voters": "1@a:1,2@b:2"}, "controller.quorum.voters"),
-        ({"log.dirs": "/a,/b"}, "log.dirs=/a,/b"),
-        ({"log.dirs": "/a", "metadata.log.dir": "/b"}, "metadata.log.dir=/b"),
         ({"listeners": "PLAINTEXT://:70000"}, "listeners: PLAINTEXT://:70000"),
         (
             {"listeners": "SSL://:9092", "inter.broker.listener.name": "SSL"},

@@ -132,7 +132,7 @@ class ControllerNode:
     def start(self) -> MetadataImage:
         """Start, and return the image with which the node serves."""
         directory = self.open_directory()
-        node = Node([directory], self.broker_endpoints, self.controller_endpoints)
+        node = Node(directory, [directory], False, self.broker_endpoints, self.controller_endpoints)
         self.services.controller = start_controller(self.services, node)
         self.services.producer_ids = ProducerIds(self.controller, NODE_ID)
         self.services.automatic_topics = AutomaticTopics(self.services)

@@ -77,8 +77,12 @@ TOO_FEW = (
     [
         (brokers(None), 0, "Invalid replication factor 0: the replication factor must be positive."),
         (brokers(None), -1, "Invalid replication factor -1: the replication factor must be positive."),
-        ([], 1, "All brokers are currently fenced."),
-        (brokers(None, None, fenced=(1, 2)), 1, "All brokers are currently fenced."),
+        ([], 1, "All brokers are currently fenced, or have all their log directories cordoned."),
+        (
+            brokers(None, None, fenced=(1, 2)),
+            1,
+            "All brokers are currently fenced, or have all their log directories cordoned.",
+        ),
         (
             brokers(None, None),
             3,

@@ -141,7 +141,8 @@ class TestCreating:
         assert isinstance(refused, KafkaError)
         assert (
             refused.message
-            == "Unable to replicate the partition 1 time(s): All brokers are currently fenced."
+            == "Unable to replicate the partition 1 time(s): All brokers are currently fenced, "
+            "or have all their log directories cordoned."
         )
 
     @pytest.mark.parametrize(

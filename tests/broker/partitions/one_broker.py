@@ -1,7 +1,7 @@
 """A broker's partitions on a disk in memory, following an image that tests write records for."""
 
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from io import StringIO
@@ -12,6 +12,7 @@ import trio.testing
 
 from broker.apis.table import APIS
 from broker.config.broker_config import BrokerConfig
+from broker.controller.decision import Command
 from broker.identifiers import Identifiers
 from broker.logs import Log
 from broker.metadata import replay
@@ -19,6 +20,7 @@ from broker.metadata.endpoints import Advertised
 from broker.metadata.image import MetadataImage, empty_image
 from broker.network.call import Address, Call, ConnectionState, Listener
 from broker.network.waiting import NotYet, Waiting
+from broker.node_directories import NodeDirectories
 from broker.partitions.manager import PartitionManager, open_partitions
 from protocol.errors import KafkaError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
@@ -39,8 +41,11 @@ from protocol.stored.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from protocol.uuids import ZERO_UUID
+from storage.errors import DiskFailure
 from storage.log_directory import LogDirectory
 from storage.memory_filesystem import MemoryFileSystem
+from storage.node_files import MetaProperties
 
 if TYPE_CHECKING:
     from broker.services import Services
@@ -91,8 +96,13 @@ class OneBroker:
     node_id = NODE_ID
     cluster_id = "cluster"
 
-    def __init__(self, settings: Mapping[str, str], file_system: MemoryFileSystem) -> None:
-        self.config = BrokerConfig({"node.id": str(NODE_ID), "log.dirs": PATH, **settings})
+    def __init__(
+        self,
+        settings: Mapping[str, str],
+        file_system: MemoryFileSystem,
+        paths: Sequence[str] = (PATH,),
+    ) -> None:
+        self.config = BrokerConfig({"node.id": str(NODE_ID), "log.dirs": ",".join(paths), **settings})
         self.clock = ManualClock()
         self.identifiers = Identifiers(seed=1)
         self.lines = StringIO()
@@ -104,11 +114,12 @@ class OneBroker:
         self.controller = self
         self.partitions: PartitionManager
         self.directory: LogDirectory
+        self.directories: list[LogDirectory]
         self.listeners: list[Callable[..., None]] = []
         self.threads_run = 0
         self._held: trio.Event | None = None
         self._topics_made = 0
-        self.register(NODE_ID)
+        self._submitted: list[tuple[Command[Any], Callable[[Any], None]]] | None = None
 
     @property
     def services(self) -> "Services":
@@ -146,9 +157,49 @@ class OneBroker:
         for listener in self.listeners:
             listener(self.image, changes)
 
-    def register(self, broker_id: int) -> None:
+    def submit(self, command: Command[Any], done: Callable[[Any], None]) -> None:
+        """Carried out at once, unless ``hold_commands`` is called."""
+        if self._submitted is not None:
+            self._submitted.append((command, done))
+            return
+        try:
+            decision = command(self.image)
+        except KafkaError as error:
+            done(error)
+            return
+        if decision.records:
+            self.apply(*[record for record, _ in decision.records])
+        done(decision.reply)
+
+    async def perform(self, command: Command[Any]) -> Any:
+        outcomes: list[Any] = []
+        self.submit(command, outcomes.append)
+        await trio.lowlevel.checkpoint()
+        (outcome,) = outcomes
+        if isinstance(outcome, KafkaError):
+            raise outcome
+        return outcome
+
+    def hold_commands(self) -> None:
+        self._submitted = []
+
+    def release_commands(self) -> None:
+        assert self._submitted is not None
+        submitted, self._submitted = self._submitted, None
+        for command, done in submitted:
+            self.submit(command, done)
+
+    def register(self, broker_id: int, directory_ids: Sequence[bytes] = ()) -> None:
         endpoint = BrokerEndpoint(name="PLAINTEXT", host=f"broker{broker_id}.example", port=9092)
-        self.apply(RegisterBrokerRecord(broker_id=broker_id, fenced=False, end_points=[endpoint]))
+        self.apply(
+            RegisterBrokerRecord(
+                broker_id=broker_id,
+                broker_epoch=self.image.offset + 1,
+                fenced=False,
+                end_points=[endpoint],
+                log_dirs=list(directory_ids),
+            )
+        )
 
     def create_topic(
         self,
@@ -157,6 +208,7 @@ class OneBroker:
         *,
         leader: int = NODE_ID,
         leader_epoch: int = 0,
+        directory: bytes = ZERO_UUID,
         settings: Mapping[str, str] | None = None,
     ) -> bytes:
         self._topics_made += 1
@@ -171,6 +223,7 @@ class OneBroker:
                     isr=[NODE_ID],
                     leader=leader,
                     leader_epoch=leader_epoch,
+                    directories=[directory],
                 )
                 for index in range(partitions)
             ),
@@ -278,30 +331,52 @@ async def one_broker(
     *,
     file_system: MemoryFileSystem | None = None,
     image: MetadataImage | None = None,
+    paths: Sequence[str] = (PATH,),
+    offline: Sequence[str] = (),
 ) -> AsyncGenerator[OneBroker]:
     """A broker with an empty disk and cluster, or with what is given.
 
-    Leaving the block is a crash: nothing is closed.
+    Where it has several directories they have ids: see ``directory_id``.  Those in ``offline`` could not be
+    opened.  Leaving the block is a crash: nothing is closed.
     """
     if file_system is None:
         file_system = MemoryFileSystem(now_ms=lambda: START_MS)
-    broker = OneBroker(settings or {}, file_system)
+    broker = OneBroker(settings or {}, file_system, paths)
     if image is not None:
         broker.image = image
-    directory = LogDirectory.open(
-        PATH,
-        file_system,
-        random_below=random.Random(1).randrange,
-        report=broker.log.warn,
-        now_ms=broker.clock.now_ms(),
-        producer_expiration_ms=broker.config.get("producer.id.expiration.ms"),
-    )
-    broker.directory = directory
+        broker._topics_made = image.offset  # so that new ones get other ids
+    broker.directories = [
+        LogDirectory.open(
+            path,
+            file_system,
+            random_below=random.Random(number).randrange,
+            report=broker.log.warn,
+            now_ms=broker.clock.now_ms(),
+            producer_expiration_ms=broker.config.get("producer.id.expiration.ms"),
+        )
+        for number, path in enumerate(paths, start=1)
+        if path not in offline
+    ]
+    broker.directory = broker.directories[0]
+    if len(paths) > 1:
+        for directory in broker.directories:
+            if directory.properties is None:
+                directory.write_properties(MetaProperties("cluster", NODE_ID, directory_id(directory.path)))
+        broker.register(NODE_ID, [directory_id(directory.path) for directory in broker.directories])
+    elif image is None:
+        broker.register(NODE_ID)
+    failures = {path: DiskFailure(path, "use log directory", OSError("gone")) for path in offline}
+    node_directories = NodeDirectories(broker.directory, broker.directories, failures)
     try:
-        async with open_partitions(broker.services, [directory]) as broker.partitions:
+        async with open_partitions(broker.services, node_directories) as broker.partitions:
             yield broker
     finally:
         file_system.kill()
+
+
+def directory_id(path: str) -> bytes:
+    """The id of a log directory in tests of several."""
+    return path.encode().rjust(16, b"d")
 
 
 async def answer_of(answer: Any) -> Any:

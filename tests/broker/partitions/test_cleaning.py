@@ -210,10 +210,11 @@ async def test_a_topic_may_be_deleted_while_it_is_flushed(
         topic_id = broker.create_topic("t", settings=COMPACTED)
         write_keys(broker, "t", 7)
 
-        async def flush(cleaner: object, log: PartitionLog) -> None:
+        async def flush(log: PartitionLog) -> bool:
             broker.delete_topic(topic_id)
+            return True
 
-        monkeypatch.setattr("broker.partitions.cleaning._Cleaner._flush", flush)
+        monkeypatch.setattr(broker.partitions, "flush", flush)
         await pass_time(broker, 31_000)
         assert "compacted" not in broker.lines.getvalue()
 

@@ -10,6 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from broker.logs import Log
+from broker.node_directories import NodeDirectories
 from broker.partitions import recovering
 from broker.partitions.manager import PartitionManager
 from broker.partitions.recovering import recover_logs
@@ -53,7 +54,7 @@ async def test_progress_is_told_while_it_lasts(
         report=broker.log.warn,
         now_ms=0,
     )
-    manager = PartitionManager(broker.services, [directory])
+    manager = PartitionManager(broker.services, NodeDirectories(directory, [directory], {}))
     await recover_logs(broker.services, manager, dict.fromkeys(directory.replicas, directory))
     lines = [line.split("INFO  ")[1] for line in broker.lines.getvalue().splitlines()]
     assert lines == [
@@ -98,7 +99,7 @@ async def test_every_directory_has_its_own_threads(monkeypatch: pytest.MonkeyPat
         report=broker.log.warn,
         now_ms=0,
     )
-    manager = PartitionManager(broker.services, [directory])
+    manager = PartitionManager(broker.services, NodeDirectories(directory, [directory], {}))
     await recover_logs(broker.services, manager, dict.fromkeys(directory.replicas, directory))
     assert most == 3
     assert len(directory.logs) == PARTITIONS
@@ -135,7 +136,7 @@ class OnDisk:
 
     async def recover(self) -> str:
         services = cast("Services", self.services)
-        manager = PartitionManager(services, [self.directory])
+        manager = PartitionManager(services, NodeDirectories(self.directory, [self.directory], {}))
         await recover_logs(services, manager, dict.fromkeys(self.directory.replicas, self.directory))
         return self.services.lines.getvalue()
 
