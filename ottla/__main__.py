@@ -1,4 +1,7 @@
-"""The command: ``ottla`` starts a broker, ``ottla format`` prepares its log directory."""
+"""The command: ``ottla`` starts a broker, ``ottla format`` prepares its log directory; the others look on.
+
+``ottla verify`` checks a directory, ``ottla dump`` shows what is in a file.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -18,6 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from ottla.format_command import format_node
 
             return format_node(given[1:])
+        if given[:1] == ["verify"]:
+            from ottla.verify_command import verify_directories
+
+            return verify_directories(given[1:])
         from ottla.broker_command import run_broker
 
         return run_broker(given)

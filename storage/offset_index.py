@@ -5,7 +5,7 @@ from struct import Struct
 from storage.descriptors import CachedFile
 from storage.sparse_index import SparseIndex
 
-_ENTRY = Struct(">ii")
+ENTRY = Struct(">ii")
 _KEY = Struct(">i")
 _POSITION = Struct(">4xi")
 
@@ -18,7 +18,7 @@ class OffsetIndex(SparseIndex):
     __slots__ = ()
 
     def __init__(self, file: CachedFile, base_offset: int, size_max: int) -> None:
-        super().__init__(file, base_offset, _ENTRY, _KEY, size_max)
+        super().__init__(file, base_offset, ENTRY, _KEY, size_max)
 
     def append(self, last_offset: int, position: int) -> None:
         """The batch that ends with ``last_offset`` starts at byte ``position``."""

@@ -59,6 +59,18 @@ def parse_offset_name(name: str, suffix: str) -> int | None:
     return offset if offset <= OFFSET_MAX else None
 
 
+def parse_snapshot_name(name: str) -> tuple[int, int] | None:
+    """End offset and epoch of a snapshot of the metadata log; None if it is no finished snapshot's name."""
+    offset, dash, epoch = name.removesuffix(SNAPSHOT).partition("-")
+    if not name.endswith(SNAPSHOT) or not dash or len(offset) != 20 or len(epoch) != 10:
+        return None
+    if not (offset + epoch).isascii() or not (offset + epoch).isdigit():
+        return None
+    if int(offset) > OFFSET_MAX or int(epoch) > EPOCH_MAX:
+        return None
+    return int(offset), int(epoch)
+
+
 def replica_name(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
 

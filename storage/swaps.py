@@ -6,12 +6,60 @@ the new ones get their plain names.
 """
 
 import os
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from storage import paths
+from storage.filesystem import FileSystem
 from storage.log_services import LogServices
 from storage.stored_batches import read_headers
 
 _TRANSIENT = (paths.DELETED, paths.CLEANED, paths.SWAP)
+
+
+class Plan(NamedTuple):
+    """What completes or undoes the work of a cleaner."""
+
+    removed: dict[str, str]
+    """Name -> why it goes; empty where that goes without saying."""
+    renamed: dict[str, str]
+    """Name -> the name that it gets."""
+
+
+def plan_swaps(file_system: FileSystem, directory: str, names: Iterable[str]) -> Plan:
+    """What a start has to do about ``names``, which are those of all files in a replica's folder."""
+    left = {name for name in names if name.endswith(_TRANSIENT) or _is_numbered(name)}
+    removed: dict[str, str] = {}
+
+    def remove(name: str, why: str = "") -> None:
+        removed[name] = why
+        left.discard(name)
+
+    for name in [n for n in left if n.endswith(paths.DELETED)]:
+        if not name.endswith(paths.SNAPSHOT + paths.DELETED):  # the metadata log's own affair
+            remove(name)
+    # Whatever else ends like that is not a cleaner's.
+    cleaned = [name for name in left if name.endswith(paths.CLEANED) and _is_numbered(name)]
+    swaps = [name for name in left if name.endswith(paths.SWAP) and _is_numbered(name)]
+    # A swap file at or above an unfinished cleaned one is part of a split that was not completed:
+    # the segment that it came from is still there.
+    first_cleaned = min([_base(name) for name in cleaned], default=None)
+    if first_cleaned is not None:
+        for name in swaps:
+            if _base(name) >= first_cleaned:
+                remove(name, "is left of an unfinished split")
+    for name in cleaned:
+        remove(name)
+    swaps = [name for name in swaps if name in left]
+    # The others are complete, and replace every segment in the range that they cover.
+    ranges = [_swapped_range(file_system, directory, n) for n in swaps if n.endswith(paths.LOG + paths.SWAP)]
+    if ranges:
+        first = min(start for start, _ in ranges)
+        end = max(end for _, end in ranges)
+        for name in [n for n in left if not n.endswith(paths.SWAP) and _is_numbered(n)]:
+            if first <= _base(name) < end:
+                remove(name, "has been compacted")
+    return Plan(removed, {name: name.removesuffix(paths.SWAP) for name in swaps})
 
 
 def finish_swaps(services: LogServices, directory: str) -> list[str]:
@@ -20,41 +68,13 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
     names = set(file_system.list_names(directory))
     if not any(name.endswith(_TRANSIENT) for name in names):
         return list(names)
-
-    def remove(name: str) -> None:
+    plan = plan_swaps(file_system, directory, names)
+    for name, why in plan.removed.items():
+        if why:
+            services.report(f"{os.path.join(directory, name)} {why}; it is removed")
         file_system.remove(os.path.join(directory, name))
         names.discard(name)
-
-    for name in [n for n in names if n.endswith(paths.DELETED)]:
-        if not name.endswith(paths.SNAPSHOT + paths.DELETED):  # the metadata log's own affair
-            remove(name)
-    # Whatever else ends like that is not a cleaner's.
-    cleaned = [name for name in names if name.endswith(paths.CLEANED) and name[:20].isdecimal()]
-    swaps = [name for name in names if name.endswith(paths.SWAP) and name[:20].isdecimal()]
-    # A swap file at or above an unfinished cleaned one is part of a split that was not completed:
-    # the segment that it came from is still there.
-    first_cleaned = min([_base(name) for name in cleaned], default=None)
-    if first_cleaned is not None:
-        for name in swaps:
-            if _base(name) >= first_cleaned:
-                services.report(
-                    f"{os.path.join(directory, name)} is left of an unfinished split; it is removed"
-                )
-                remove(name)
-    for name in cleaned:
-        remove(name)
-    swaps = [name for name in swaps if name in names]
-    # The others are complete, and replace every segment in the range that they cover.
-    ranges = [_swapped_range(services, directory, n) for n in swaps if n.endswith(paths.LOG + paths.SWAP)]
-    if ranges:
-        first = min(start for start, _ in ranges)
-        end = max(end for _, end in ranges)
-        for name in [n for n in names if not n.endswith(paths.SWAP) and n[:20].isdigit()]:
-            if first <= _base(name) < end:
-                services.report(f"{os.path.join(directory, name)} has been compacted; it is removed")
-                remove(name)
-    for name in swaps:
-        plain = name.removesuffix(paths.SWAP)
+    for name, plain in plan.renamed.items():
         file_system.rename(os.path.join(directory, name), os.path.join(directory, plain))
         names.discard(name)
         names.add(plain)
@@ -92,12 +112,16 @@ def _rename(services: LogServices, directory: str, base_offset: int, old: str, n
                 raise
 
 
+def _is_numbered(name: str) -> bool:
+    return name[:20].isdecimal() and name[:20].isascii() and len(name) > 20
+
+
 def _base(name: str) -> int:
     return int(name[:20])
 
 
-def _swapped_range(services: LogServices, directory: str, name: str) -> tuple[int, int]:
-    file = services.file_system.open(os.path.join(directory, name))
+def _swapped_range(file_system: FileSystem, directory: str, name: str) -> tuple[int, int]:
+    file = file_system.open(os.path.join(directory, name))
     next_offset = _base(name)
     for _, batch in read_headers(file, 0, file.size()):
         next_offset = batch.next_offset

@@ -5,7 +5,7 @@ from struct import Struct
 from storage.descriptors import CachedFile
 from storage.sparse_index import SparseIndex
 
-_ENTRY = Struct(">qi")
+ENTRY = Struct(">qi")
 _KEY = Struct(">q")
 
 NO_TIMESTAMP = -1
@@ -17,7 +17,7 @@ class TimeIndex(SparseIndex):
     __slots__ = ()
 
     def __init__(self, file: CachedFile, base_offset: int, size_max: int) -> None:
-        super().__init__(file, base_offset, _ENTRY, _KEY, size_max)
+        super().__init__(file, base_offset, ENTRY, _KEY, size_max)
 
     def is_possible(self, last: tuple[int, ...], before: tuple[int, ...] | None, log_size: int) -> bool:
         timestamp, offset = last

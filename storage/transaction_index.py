@@ -11,7 +11,7 @@ from storage.sparse_index import SparseIndex
 
 VERSION = 0
 
-_ENTRY = Struct(">hqqqq")
+ENTRY = Struct(">hqqqq")
 _KEY = Struct(">18xq")
 
 _SIZE_MAX = 1 << 31
@@ -34,7 +34,7 @@ class TransactionIndex(SparseIndex):
     __slots__ = ()
 
     def __init__(self, file: CachedFile, base_offset: int) -> None:
-        super().__init__(file, base_offset, _ENTRY, _KEY, _SIZE_MAX)
+        super().__init__(file, base_offset, ENTRY, _KEY, _SIZE_MAX)
 
     def is_possible(self, last: tuple[int, ...], before: tuple[int, ...] | None, log_size: int) -> bool:
         version, _, first_offset, last_offset, _ = last
@@ -98,10 +98,10 @@ class TransactionIndex(SparseIndex):
 def check_transaction_index(file_system: FileSystem, path: str, base_offset: int) -> None:
     """Raise CorruptFile unless the file's entries can all be true.  Kafka, too, trusts no such file."""
     content = file_system.read_file(path)
-    if len(content) % _ENTRY.size:
+    if len(content) % ENTRY.size:
         raise CorruptFile(path, f"{len(content)} bytes are not whole entries")
     last = -1
-    for version, _, first_offset, last_offset, _ in _ENTRY.iter_unpack(content):
+    for version, _, first_offset, last_offset, _ in ENTRY.iter_unpack(content):
         if version != VERSION:
             raise CorruptFile(path, f"an entry of version {version}")
         if last_offset < base_offset or last_offset <= last or first_offset > last_offset:

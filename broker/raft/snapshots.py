@@ -56,14 +56,8 @@ class Snapshot(NamedTuple):
 
 def parse_snapshot_name(name: str) -> SnapshotId | None:
     """What a file covers by its name; None if it is not a finished snapshot's."""
-    offset, dash, epoch = name.removesuffix(paths.SNAPSHOT).partition("-")
-    if not name.endswith(paths.SNAPSHOT) or not dash or len(offset) != 20 or len(epoch) != 10:
-        return None
-    if not (offset + epoch).isascii() or not (offset + epoch).isdigit():
-        return None
-    if int(offset) > paths.OFFSET_MAX or int(epoch) > paths.EPOCH_MAX:
-        return None
-    return SnapshotId(int(offset), int(epoch))
+    found = paths.parse_snapshot_name(name)
+    return None if found is None else SnapshotId(*found)
 
 
 def list_snapshots(file_system: FileSystem, directory: str) -> list[SnapshotId]:

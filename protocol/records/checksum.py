@@ -5,13 +5,16 @@ protocol: only its compiled part is loaded here.
 """
 
 import sys
-from collections.abc import Callable
 from importlib.machinery import PathFinder
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from protocol.primitives import Buffer
 
-Checksum = Callable[[Buffer], int]
+
+class Checksum(Protocol):
+    """Of some bytes; ``value`` is that of the bytes before them."""
+
+    def __call__(self, data: Buffer, value: int = 0, /) -> int: ...
 
 
 def _load() -> Checksum:

@@ -1,0 +1,1 @@
+"""Checks of the files in log directories: they only read, and say in words what is wrong."""

@@ -1,0 +1,120 @@
+"""Checks the log directories of one broker, which must be at rest."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from protocol.records.batch import RecordBatch
+from protocol.stored.decoding import METADATA_TOPIC, TOPICS, decode_record
+from protocol.uuids import uuid_to_text
+from storage import paths
+from storage.filesystem import FileSystem
+from storage.verification.facts import Kind, ReplicaFacts
+from storage.verification.findings import Finding, Findings, Totals
+from storage.verification.log_check import LookInto, Moved
+from storage.verification.log_dir import LogDir, survey
+from storage.verification.metadata import Cluster
+from storage.verification.replica import CheckedReplica, check_replica
+
+CheckAll = Callable[[list[ReplicaFacts]], Iterable[CheckedReplica]]
+"""Checks replicas, perhaps in several processes; the answers come in the order of the replicas."""
+
+
+def check_one(file_system: FileSystem, facts: ReplicaFacts, moved: Moved) -> CheckedReplica:
+    """The check of one replica, with all that is known of records of its topic."""
+    return check_replica(file_system, facts, look_into(facts.topic), moved)
+
+
+def look_into(topic: str) -> LookInto | None:
+    """Reads the records of a topic that only brokers write; None for any other topic."""
+    return partial(_decode_all, topic) if topic in TOPICS and topic != METADATA_TOPIC else None
+
+
+def _decode_all(topic: str, batch: RecordBatch) -> None:
+    if not batch.is_control:
+        for record in batch.records():
+            decode_record(topic, record)
+
+
+def verify(
+    file_system: FileSystem, directories: Iterable[str], check_all: CheckAll, totals: Totals
+) -> Iterator[list[Finding]]:
+    """What is wrong with these log directories, bit by bit; ``totals`` counts along.
+
+    Raises OSError where a directory itself cannot be read.
+    """
+    findings = Findings()
+    log_dirs = [survey(file_system, path, findings) for path in directories]
+    totals.directories += len(log_dirs)
+    _compare(log_dirs, findings)
+    yield findings.take()
+    replicas = [facts for log_dir in log_dirs for facts in log_dir.replicas]
+    cluster: Cluster | None = None
+    for checked in check_all([facts for facts in replicas if facts.kind is Kind.METADATA]):
+        totals.add(checked.totals)
+        cluster = cluster or checked.cluster
+        yield checked.findings
+    if cluster is not None:
+        _compare_with_cluster(log_dirs, cluster, findings)
+        yield findings.take()
+    rest = [_with_topic(facts, cluster) for facts in replicas if facts.kind is not Kind.METADATA]
+    for checked in check_all(rest):
+        totals.add(checked.totals)
+        yield checked.findings
+
+
+def _compare_with_cluster(log_dirs: list[LogDir], cluster: Cluster, findings: Findings) -> None:
+    """Whether the node has registered with these directories, if it ever did."""
+    for log_dir in log_dirs:
+        properties = log_dir.properties
+        if properties is None or properties.node_id is None or not cluster.directory_ids:
+            continue
+        path = f"{log_dir.path}/{paths.META_PROPERTIES}"
+        known = cluster.directory_ids.get(properties.node_id)
+        if known is None:
+            findings.note(path, f"the metadata log knows no node {properties.node_id}")
+        elif known and properties.directory_id is not None and properties.directory_id not in known:
+            findings.note(
+                path,
+                f"node {properties.node_id} has never registered with directory "
+                f"{uuid_to_text(properties.directory_id)}",
+            )
+
+
+def _with_topic(facts: ReplicaFacts, cluster: Cluster | None) -> ReplicaFacts:
+    if cluster is None:
+        return facts
+    topic = cluster.topic(facts.topic)
+    return facts._replace(
+        is_cluster_known=True,
+        expected=topic,
+        may_have_gaps=cluster.may_compact_any or (topic is not None and topic.is_compacted),
+    )
+
+
+def _compare(log_dirs: list[LogDir], findings: Findings) -> None:
+    """What one broker's log directories must have in common, and what not."""
+    homes: dict[str, LogDir] = {}
+    known: list[LogDir] = []
+    for log_dir in log_dirs:
+        for facts in log_dir.replicas:
+            if facts.kind in (Kind.LIVE, Kind.METADATA):
+                first = homes.setdefault(facts.name, log_dir)
+                if first is not log_dir:
+                    findings.damage(facts.path, f"the same replica lies in {first.path}: no broker starts so")
+        properties = log_dir.properties
+        if properties is None:
+            continue
+        path = f"{log_dir.path}/{paths.META_PROPERTIES}"
+        for other in known:
+            assert other.properties is not None
+            for field in ("cluster_id", "node_id"):
+                here, there = getattr(properties, field), getattr(other.properties, field)
+                if here != there and here is not None and there is not None:
+                    name = field.replace("_", ".")
+                    findings.damage(path, f"{name} is {here}, that of {other.path} is {there}")
+            if (
+                properties.directory_id is not None
+                and properties.directory_id == other.properties.directory_id
+            ):
+                findings.damage(path, f"directory.id is the same as that of {other.path}")
+        known.append(log_dir)

@@ -1,0 +1,168 @@
+"""Any byte of any file is changed: the check tells, or the byte is shown to mean nothing."""
+
+import re
+from random import Random
+
+import pytest
+
+from storage.verification.findings import Finding
+from tests.storage.verification.directories import COMPACTED, DATA, METADATA_LOG, OLD, Directory
+
+CHANGES = 250
+
+
+def all_files(directory: Directory) -> list[str]:
+    found = []
+    for name in directory.file_system.list_names(DATA):
+        if name in directory.file_system.list_directories(DATA):
+            found += directory.names(f"{DATA}/{name}", "")
+        else:
+            found.append(f"{DATA}/{name}")
+    return found
+
+
+SPACE = b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
+"""What separates words and lines of text files; readers do not care which of them it is."""
+
+NUMBER = re.compile(rb"\d+")
+
+
+def means_nothing(path: str, before: bytes, position: int, after: bytes) -> bool:
+    """Whether no reader of the file would do anything else because of the change.
+
+    Everything else must be found: all of a log, of its indexes, of producer and metadata snapshots.
+    """
+    name = path.rpartition("/")[2]
+    if name.endswith(".deleted") or name == ".lock":
+        return True  # nobody reads them
+    if name == ".kafka_cleanshutdown":
+        return True  # that it exists is what counts; the broker's last epoch is known to nobody else
+    if not name.endswith(("checkpoint", "meta.properties", "partition.metadata", "quorum-state")):
+        return False
+    if before[position : position + 1] in SPACE and after[position : position + 1] in SPACE:
+        return True
+    if name.endswith("-offset-checkpoint"):
+        # Where a log begins, and up to where it was flushed and committed, may be any offset that it has.
+        return becomes_another_possible_line(before, after, highest=ENDS)
+    if name == "leader-epoch-checkpoint" and path.startswith(METADATA_LOG):
+        return NUMBER.findall(after)[2:] == [b"0", b"0"]  # a start puts it right
+    if name == "leader-epoch-checkpoint":
+        return says_the_same_of_epochs(path, before, after)
+    if name == "partition.metadata":
+        # Any version is accepted that is not negative, and of the last of 22 letters two bits count.
+        return before.index(b"\n") > position >= len(b"version: ") or position == len(before) - 1
+    if name == "meta.properties":
+        # A comment, the cluster's name, which nothing else repeats, and bits of a letter that do not count.
+        line = before.split(b"\n")[before.count(b"\n", 0, position)]
+        is_last_letter = position == len(before) - 2
+        return (
+            line.startswith((b"#", b"cluster.id="))
+            or is_last_letter
+            or after[position : position + 1] == b"#"
+        )
+    if name == "quorum-state":
+        # Who leads and whom this node voted for; the epoch must not be older than the log's.
+        return means_an_election(after)
+    return False
+
+
+FIRST_BATCHES = {OLD: 41, COMPACTED: 3}
+
+
+def says_the_same_of_epochs(path: str, before: bytes, after: bytes) -> bool:
+    """Whether just the start of the first epoch has moved, to where nothing is that can be asked for."""
+    old, new = NUMBER.findall(before), NUMBER.findall(after)
+    first_batch = FIRST_BATCHES.get(path.rpartition("/")[0], 0)
+    return len(old) == len(new) and old[:3] + old[4:] == new[:3] + new[4:] and int(new[3]) <= first_batch
+
+
+ENDS = {b"old": 80, b"events": 77, b"compacted": 26}
+
+
+def becomes_another_possible_line(before: bytes, after: bytes, *, highest: dict[bytes, int]) -> bool:
+    lines = list(zip(before.split(b"\n"), after.split(b"\n"), strict=False))
+    changed = [(old, new) for old, new in lines if old != new]
+    if len(changed) != 1 or before.count(b"\n") != after.count(b"\n"):
+        return False
+    old, new = (line.split() for line in changed[0])
+    return len(new) == 3 and old[:2] == new[:2] and new[2].isdigit() and int(new[2]) <= highest[new[0]]
+
+
+def means_an_election(text: bytes) -> bool:
+    import json
+
+    try:
+        state = json.loads(text)
+        return bool(state["leaderEpoch"] >= 1 and state["data_version"] in (0, 1))
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def check(directory: Directory, sound: list[Finding], path: str, position: int, value: int) -> None:
+    before = directory.read(path)
+    after = before[:position] + bytes((value,)) + before[position + 1 :]
+    directory.patch(path, position, bytes((value,)))
+    found = directory.findings()[0]
+    directory.patch(path, position, before[position : position + 1])
+    if found == sound:
+        assert means_nothing(path, before, position, after), (path, position, before[position], value)
+
+
+@pytest.fixture(scope="module")
+def directory() -> Directory:
+    directory = Directory()
+    directory.fill()
+    return directory
+
+
+def test_a_changed_byte_is_told_or_means_nothing(directory: Directory, chance: Random) -> None:
+    sound = directory.findings()[0]
+    files = [(path, len(directory.read(path))) for path in all_files(directory)]
+    for _ in range(CHANGES):
+        path, size = chance.choice([(path, size) for path, size in files if size])
+        position = chance.randrange(size)
+        change = chance.choice((1 << chance.randrange(8), chance.randrange(1, 256)))
+        check(directory, sound, path, position, directory.read(path)[position] ^ change)
+
+
+@pytest.mark.slow
+def test_a_changed_bit_in_every_tenth_byte(directory: Directory, chance: Random) -> None:
+    sound = directory.findings()[0]
+    for path in all_files(directory):
+        content = directory.read(path)
+        for position in range(chance.randrange(10), len(content), 10):
+            check(directory, sound, path, position, content[position] ^ 1 << chance.randrange(8))
+
+
+def test_a_file_that_is_cut_off_is_told_or_was_cut_between_entries(
+    directory: Directory, chance: Random
+) -> None:
+    sound = directory.findings()[0]
+    files = [path for path in all_files(directory) if directory.read(path) and not path.endswith(".deleted")]
+    for path in files:
+        before = directory.read(path)
+        size = chance.randrange(len(before))
+        directory.put(path, before[:size])
+        found = directory.findings()[0]
+        directory.put(path, before)
+        if found == sound:
+            assert may_be_so_short(path, before, size), (path, len(before), size)
+
+
+def may_be_so_short(path: str, before: bytes, size: int) -> bool:
+    """Whether a shorter file is as good, or was written to be replaced."""
+    name = path.rpartition("/")[2]
+    if before[:size] == before.rstrip(SPACE) and not name.endswith(".log"):
+        return True  # the last line's end
+    if name == "leader-epoch-checkpoint" and says_the_same_of_epochs(path, before, before[:size]):
+        return True
+    if name.endswith(".index"):
+        return size % 8 == 0  # entries are hints where to look
+    if METADATA_LOG in path and name.endswith((".timeindex", "leader-epoch-checkpoint")):
+        return True  # made anew by every start
+    if name in (".kafka_cleanshutdown", "log-start-offset-checkpoint"):
+        return True
+    if name == "meta.properties":
+        return before[:size].count(b"=") == before.count(b"=")
+    # An empty list is one without entries, and any number may become a shorter one.
+    return name.endswith("-offset-checkpoint") and (size <= 2 or before.count(b"\n", 0, size) >= 4)
