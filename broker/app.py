@@ -44,6 +44,7 @@ from broker.partitions.manager import open_partitions
 from broker.raft.service import QuorumMismatch
 from broker.raft.voters import VoterEndpoint
 from broker.services import Services
+from broker.transactions.service import open_transactions
 from storage.errors import DiskFailure, StorageError
 from storage.filesystem import FileSystem, RealFileSystem
 
@@ -181,6 +182,7 @@ async def serve(
                 _running(controller),
                 open_partitions(services, directories) as services.partitions,
                 open_groups(services) as services.groups,
+                open_transactions(services) as services.transactions,
                 serve_listeners(
                     bound,
                     dispatch_for,

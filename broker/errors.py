@@ -40,6 +40,7 @@ STORAGE_ERROR_CODES: Final[dict[type[storage_errors.StorageError], ErrorCode]] =
     storage_errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     storage_errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     storage_errors.InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
+    storage_errors.UnverifiedTransaction: ErrorCode.INVALID_TXN_STATE,
     storage_errors.TransactionCoordinatorFenced: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     storage_errors.DiskFailure: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.CorruptFile: ErrorCode.KAFKA_STORAGE_ERROR,

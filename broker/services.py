@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broker.metadata.image import MetadataImage
     from broker.metadata.producer_ids import ProducerIds
     from broker.partitions.manager import PartitionManager
+    from broker.transactions.service import TransactionService
 
 Result = TypeVar("Result")
 
@@ -37,6 +38,7 @@ class Services:
     producer_ids: "ProducerIds"
     partitions: "PartitionManager"
     groups: "GroupService"
+    transactions: "TransactionService"
 
     @property
     def image(self) -> "MetadataImage":

@@ -86,6 +86,17 @@ class InvalidTransactionState(ProducerError):
         self.transaction_start = transaction_start
 
 
+class UnverifiedTransaction(ProducerError):
+    """A batch that would open a transaction of which the coordinator may know nothing (KIP-890)."""
+
+    def __init__(self, producer_id: int, producer_epoch: int) -> None:
+        super().__init__(
+            f"producer {producer_id} has no transaction here that the coordinator knows of",
+            producer_id,
+            producer_epoch,
+        )
+
+
 class TransactionCoordinatorFenced(ProducerError):
     """A marker from a coordinator whose successor has written one already."""
 

@@ -26,6 +26,7 @@ from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
 from storage.swaps import discard_cleaned, mark_cleaned, unmark_swapped
 from storage.transaction_index import AbortedTransaction
+from storage.transaction_verification import VOUCHED, Verification
 
 
 class Appended(NamedTuple):
@@ -149,15 +150,23 @@ class PartitionLog:
     # Writing
 
     def append_as_leader(
-        self, batch: RecordBatch, leader_epoch: int, *, now_ms: int, from_client: bool = True
+        self,
+        batch: RecordBatch,
+        leader_epoch: int,
+        *,
+        now_ms: int,
+        from_client: bool = True,
+        verification: Verification | None = VOUCHED,
     ) -> Appended:
         """Give ``batch`` its offsets and this leader epoch, in place, and write it.
 
         The batch must be valid already, and its buffer writable.  ``from_client=False`` is for
-        coordinators and markers, whose sequences are not checked.
+        coordinators and markers, whose sequences are not checked.  ``verification`` is what
+        ``producers.begin_verification`` gave for a transactional batch.
 
         Raises OutOfOrderSequence, InvalidProducerEpoch, InvalidTransactionState,
-        TransactionCoordinatorFenced, BatchTooLarge or DiskFailure, and then the log is as before.
+        UnverifiedTransaction, TransactionCoordinatorFenced, BatchTooLarge or DiskFailure, and then the
+        log is as before.
         A batch that one of the producer's last five repeats is not written again: the answer has
         ``is_duplicate`` set.
         """
@@ -170,13 +179,13 @@ class PartitionLog:
                 if marker is not None:
                     self.producers.check_marker(batch, marker)
             elif from_client:
-                known = self.producers.check(batch)
+                known = self.producers.check(batch, verification)
                 if known is not None:
                     return Appended(
                         known.base_offset, known.last_offset, known.timestamp, self.log_start, True
                     )
             else:
-                self.producers.check_internal(batch)
+                self.producers.check_internal(batch, verification)
         base_offset = self.log_end
         batch.set_place(base_offset, leader_epoch)
         self._append(batch, marker, now_ms)

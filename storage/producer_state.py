@@ -10,7 +10,9 @@ from storage.errors import (
     InvalidTransactionState,
     OutOfOrderSequence,
     TransactionCoordinatorFenced,
+    UnverifiedTransaction,
 )
+from storage.transaction_verification import VOUCHED, Verification
 
 BATCHES_REMEMBERED = 5
 """As many requests as a producer may have in flight: a retry of any of them is recognised."""
@@ -18,6 +20,7 @@ BATCHES_REMEMBERED = 5
 NO_SEQUENCE = -1
 NO_TRANSACTION = -1
 NO_EPOCH = -1
+EPOCH_MAX = 32_767
 
 _SEQUENCES = 1 << 31
 
@@ -84,7 +87,7 @@ class ProducerState:
     without checking: what is in the log has been accepted.
     """
 
-    __slots__ = ("_open", "decided", "end_offset", "entries", "expiration_ms")
+    __slots__ = ("_open", "_verifications", "decided", "end_offset", "entries", "expiration_ms")
 
     def __init__(self, end_offset: int = 0, *, expiration_ms: int = 86_400_000) -> None:
         self.entries: dict[int, ProducerEntry] = {}
@@ -94,15 +97,51 @@ class ProducerState:
         """First offset -> producer id of transactions without a marker, in order of offset."""
         self.decided: dict[int, int] = {}
         """First offset -> marker's offset, where the marker is not below the high watermark yet."""
+        self._verifications: dict[int, Verification] = {}
+        """By producer id: transactions that the coordinator is being asked about."""
 
     # Before the write
 
-    def check(self, batch: RecordBatch) -> ProducerBatch | None:
+    def begin_verification(
+        self, producer_id: int, producer_epoch: int, sequence: int, *, starts_at_zero: bool, now_ms: int
+    ) -> Verification | None:
+        """What has to be handed over with a transactional batch once the coordinator says that it may be.
+
+        None if a transaction of its producer and epoch is open here: then nobody has to be asked.
+        """
+        if self._is_open(producer_id, producer_epoch):
+            return None
+        known = self._verifications.get(producer_id)
+        if known is not None:
+            known.join(producer_epoch, sequence)
+            return known
+        begun = Verification(producer_epoch, sequence, starts_at_zero=starts_at_zero, began_ms=now_ms)
+        self._verifications[producer_id] = begun
+        return begun
+
+    def take_over_verifications(self, other: "ProducerState") -> None:
+        """Go on with what the coordinator is being asked on behalf of another copy of the same log."""
+        self._verifications = other._verifications
+
+    def _is_open(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self.entries.get(producer_id)
+        return (
+            entry is not None
+            and entry.transaction_start != NO_TRANSACTION
+            and entry.producer_epoch == producer_epoch
+        )
+
+    def check(self, batch: RecordBatch, verification: Verification | None = VOUCHED) -> ProducerBatch | None:
         """Whether a client's batch may follow; the remembered one if it repeats it.
 
-        Raises OutOfOrderSequence, InvalidProducerEpoch, InvalidTransactionState.
+        Raises OutOfOrderSequence, InvalidProducerEpoch, InvalidTransactionState, UnverifiedTransaction.
         """
         entry = self.entries.get(batch.producer_id)
+        if batch.is_transactional and verification is not VOUCHED:
+            known = None if entry is None else _repeated(entry, batch)
+            if known is not None:
+                return known
+            self._check_verified(batch, entry, verification)
         if entry is None:
             # A producer that was never seen, or forgotten, may start anywhere.
             if batch.producer_epoch < NO_EPOCH:
@@ -116,17 +155,38 @@ class ProducerState:
                     batch.producer_id, batch.producer_epoch, sequence, entry.last_sequence
                 )
         elif sequence != (entry.last_sequence + 1) % _SEQUENCES:
-            last_sequence = batch.last_sequence
-            for known in entry.batches:
-                if known.first_sequence == sequence and known.last_sequence == last_sequence:
-                    return known
+            known = _repeated(entry, batch)
+            if known is not None:
+                return known
             raise OutOfOrderSequence(batch.producer_id, batch.producer_epoch, sequence, entry.last_sequence)
         self._check_transaction(entry, batch)
         return None
 
-    def check_internal(self, batch: RecordBatch) -> None:
+    def _check_verified(
+        self, batch: RecordBatch, entry: ProducerEntry | None, verification: Verification | None
+    ) -> None:
+        if self._is_open(batch.producer_id, batch.producer_epoch):
+            return
+        expected = self._verifications.get(batch.producer_id)
+        if verification is None or verification is not expected:
+            raise UnverifiedTransaction(batch.producer_id, batch.producer_epoch)
+        if batch.base_sequence == NO_SEQUENCE:
+            return
+        if batch.base_sequence > expected.lowest_sequence:
+            raise OutOfOrderSequence(
+                batch.producer_id, batch.producer_epoch, batch.base_sequence, expected.lowest_sequence - 1
+            )
+        is_new = entry is None or not entry.batches
+        if expected.starts_at_zero and is_new and batch.base_sequence != 0:
+            raise OutOfOrderSequence(
+                batch.producer_id, batch.producer_epoch, batch.base_sequence, NO_SEQUENCE
+            )
+
+    def check_internal(self, batch: RecordBatch, verification: Verification | None = VOUCHED) -> None:
         """The same for what a coordinator of ours writes, which has no sequences."""
         entry = self.entries.get(batch.producer_id)
+        if batch.is_transactional and verification is not VOUCHED:
+            self._check_verified(batch, entry, verification)
         if entry is not None:
             self._check_epoch(entry, batch.producer_epoch)
             self._check_transaction(entry, batch)
@@ -141,6 +201,20 @@ class ProducerState:
             raise TransactionCoordinatorFenced(
                 batch.producer_id, batch.producer_epoch, marker.coordinator_epoch, entry.coordinator_epoch
             )
+
+    def check_marker_epoch(self, producer_id: int, producer_epoch: int) -> None:
+        """Whether a marker by transactions v2 may end what is open: its epoch is one that no batch has.
+
+        Raises InvalidProducerEpoch.  A repeated marker is no harm, nor is one behind the last epoch.
+        """
+        entry = self.entries.get(producer_id)
+        if (
+            entry is not None
+            and entry.transaction_start != NO_TRANSACTION
+            and producer_epoch <= entry.producer_epoch
+            and producer_epoch < EPOCH_MAX
+        ):
+            raise InvalidProducerEpoch(producer_id, producer_epoch, entry.producer_epoch)
 
     def _check_epoch(self, entry: ProducerEntry, producer_epoch: int) -> None:
         if producer_epoch < entry.producer_epoch:
@@ -176,12 +250,15 @@ class ProducerState:
         if len(batches) > BATCHES_REMEMBERED:
             del batches[0]
         entry.last_timestamp = timestamp
-        if batch.is_transactional and entry.transaction_start == NO_TRANSACTION:
-            entry.transaction_start = base_offset
-            self._open[base_offset] = producer_id
+        if batch.is_transactional:
+            self._verifications.pop(producer_id, None)
+            if entry.transaction_start == NO_TRANSACTION:
+                entry.transaction_start = base_offset
+                self._open[base_offset] = producer_id
 
     def apply_marker(self, batch: RecordBatch, marker: EndTransactionMarker) -> EndedTransaction | None:
         """Take note of a control batch; return the transaction it ended, if one had begun here."""
+        self._verifications.pop(batch.producer_id, None)
         entry = self.entries.get(batch.producer_id)
         if entry is None:
             self.entries[batch.producer_id] = entry = ProducerEntry(batch.producer_id)
@@ -232,6 +309,9 @@ class ProducerState:
         gone = [entry.producer_id for entry in self.entries.values() if self._is_expired(entry, now_ms)]
         for producer_id in gone:
             del self.entries[producer_id]
+        for producer_id, verification in list(self._verifications.items()):
+            if now_ms - verification.began_ms >= self.expiration_ms:
+                del self._verifications[producer_id]
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return (
@@ -251,4 +331,16 @@ class ProducerState:
         self.entries.clear()
         self._open.clear()
         self.decided.clear()
+        self._verifications.clear()
         self.end_offset = end_offset
+
+
+def _repeated(entry: ProducerEntry, batch: RecordBatch) -> ProducerBatch | None:
+    """The remembered batch that this one repeats."""
+    if batch.producer_epoch != entry.producer_epoch:
+        return None
+    first_sequence, last_sequence = batch.base_sequence, batch.last_sequence
+    for known in entry.batches:
+        if known.first_sequence == first_sequence and known.last_sequence == last_sequence:
+            return known
+    return None

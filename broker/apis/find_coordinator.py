@@ -1,12 +1,12 @@
-"""FindCoordinator (10): which broker keeps a group."""
+"""FindCoordinator (10): which broker keeps a group or a transactional id."""
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import trio
 
-from broker.metadata.topic_names import GROUP_OFFSETS
+from broker.coordination.hosting import CoordinatorService
 from broker.network.call import Call
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
@@ -14,12 +14,9 @@ from protocol.errors import KafkaError
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 TOPIC_WAIT_SECONDS: Final = 5.0
-"""How long a group's first client waits for the topic that is made for it."""
+"""How long a coordinator's first client waits for the topic that is made for it."""
 
 BATCHES_VERSION: Final = 4  # KIP-699
-
-NO_TRANSACTIONS: Final = "transactions are not served yet"
-"""Told with the one error after which no client tries again: librdkafka would wait for ever for another."""
 
 INVALID_REQUEST_TEXT: Final = (
     "This most likely occurs because of a request being malformed by the client library or the message was "
@@ -46,23 +43,29 @@ def handle(
 ) -> FindCoordinatorResponse | Waiting[FindCoordinatorResponse]:
     """Kafka answers COORDINATOR_NOT_AVAILABLE while the topic is made; here the first client waits for it."""
     keys = request.coordinator_keys if call.version >= BATCHES_VERSION else [request.key]
-    if request.key_type == KeyType.TRANSACTION:
-        call.services.log.warn_seldom(f"{call.peer.host}: {NO_TRANSACTIONS}")
-        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return answer([nowhere(key, code, NO_TRANSACTIONS) for key in keys], call.version)
-    if request.key_type != KeyType.GROUP:
+    service = coordinator(request.key_type, call)
+    if service is None:
         return answer([refuse(key, request.key_type) for key in keys], call.version)
 
     def build() -> FindCoordinatorResponse:
-        return answer([find(key, call) for key in keys], call.version)
+        return answer([find(key, service, call) for key in keys], call.version)
 
-    if GROUP_OFFSETS in call.services.image.topics or not keys:
+    if service.topic in call.services.image.topics or not keys:
         return build()
-    return when_topic_exists(call, build)
+    return when_topic_exists(service.topic, call, build)
+
+
+def coordinator(key_type: int, call: Call) -> CoordinatorService[Any] | None:
+    """Who looks after keys of that type; None if nobody does."""
+    if key_type == KeyType.GROUP:
+        return call.services.groups
+    if key_type == KeyType.TRANSACTION:
+        return call.services.transactions
+    return None
 
 
 def when_topic_exists(
-    call: Call, build: Callable[[], FindCoordinatorResponse]
+    topic: str, call: Call, build: Callable[[], FindCoordinatorResponse]
 ) -> Waiting[FindCoordinatorResponse]:
     def settle(_: KafkaError | None = None) -> None:
         waiting.answer_with(build)
@@ -70,26 +73,24 @@ def when_topic_exists(
     waiting: Waiting[FindCoordinatorResponse] = Waiting(
         trio.current_time() + TOPIC_WAIT_SECONDS, settle, droppable=True
     )
-    call.services.automatic_topics.ensure(GROUP_OFFSETS, settle)
+    call.services.automatic_topics.ensure(topic, settle)
     return waiting
 
 
-def find(group_id: str, call: Call) -> Coordinator:
-    """The leader of the partition that keeps the group, if it can be reached."""
+def find(key: str, service: CoordinatorService[Any], call: Call) -> Coordinator:
+    """The leader of the partition that keeps the key, if it can be reached."""
     services = call.services
     image = services.image
-    partition = image.partition(GROUP_OFFSETS, services.groups.partition_for(group_id))
+    partition = image.partition(service.topic, service.partition_for(key))
     if partition is not None:
         node = services.advertised.node(image, partition.leader, call)
         if node is not None and not node.is_fenced:
-            return Coordinator(
-                key=group_id, node_id=node.id, host=node.host, port=node.port, error_message=""
-            )
-    return nowhere(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+            return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
+    return nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
 
 
 def refuse(key: str, key_type: int) -> Coordinator:
-    """Only groups have a coordinator here."""
+    """Only groups and transactional ids have a coordinator here."""
     message = "" if key_type == KeyType.SHARE else INVALID_REQUEST_TEXT
     return nowhere(key, ErrorCode.INVALID_REQUEST, message)
 

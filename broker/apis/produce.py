@@ -1,5 +1,7 @@
 """Produce (0): append record batches to partitions."""
 
+from collections.abc import Mapping
+
 from broker.errors import CloseConnection, error_code_of
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.network.call import Call
@@ -24,6 +26,7 @@ from protocol.records.errors import RecordsTooLarge
 from protocol.records.validation import MalformedBatch, RefusedBatch, read_produced
 from storage.errors import StorageError
 from storage.partition_log import Appended
+from storage.transaction_verification import VOUCHED, Verification
 
 ZSTD_VERSION = 7  # KIP-110
 LEADER_HINT_VERSION = 10  # KIP-951
@@ -52,6 +55,11 @@ NO_RECORD_ERRORS: list[BatchIndexAndErrorMessage] = []
 Batches = dict[PartitionKey, RecordBatch | RefusedBatch]
 Answer = ProduceResponse | None
 
+Verdicts = Mapping[PartitionKey, Verification | KafkaError | None]
+"""What the coordinator says to transactional batches: an error, or what is handed over with the batch."""
+
+NOTHING_VERIFIED: Verdicts = {}
+
 
 def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
     """Append what may be appended; each partition is answered for itself.
@@ -63,17 +71,52 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
         batches = read_batches(request, call.version)
     except MalformedBatch as error:
         return refuse_all(request, error.code, error.message)
-    transactional_producers = {
-        batch.producer_id
-        for batch in batches.values()
-        if isinstance(batch, RecordBatch) and batch.is_transactional
-    }
-    if transactional_producers and request.transactional_id is None:
-        return refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-
     partitions = call.services.partitions
     if partitions.missing:
         partitions.require_made(batches)
+    transactional = [
+        key for key, batch in batches.items() if isinstance(batch, RecordBatch) and batch.is_transactional
+    ]
+    if transactional:
+        return append_transactional(request, call, batches, transactional)
+    return append_all(request, call, batches, NOTHING_VERIFIED)
+
+
+def append_transactional(
+    request: ProduceRequest, call: Call, batches: Batches, transactional: list[PartitionKey]
+) -> Answer | Waiting[Answer]:
+    """Append when the coordinator has been asked about every transaction that would begin."""
+    if request.transactional_id is None:
+        return refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    from broker.transactions.produced import SeveralProducers, verify
+
+    try:
+        verified = verify(request.transactional_id, batches, transactional, call)
+    except SeveralProducers as error:
+        return refuse_all(request, error.code, error.message)
+    if verified.is_settled:
+        return append_all(request, call, batches, verified.outcome)
+    waiting: Waiting[Answer] = Waiting(exclusive=True)
+
+    def append() -> None:
+        try:
+            outcome = append_all(request, call, batches, verified.outcome)
+        except CloseConnection as closing:
+            waiting.fail(closing)
+            return
+        if isinstance(outcome, Waiting):
+            outcome.pass_on(waiting)
+        else:
+            waiting.answer(outcome)
+
+    verified.when_settled(append)
+    return waiting
+
+
+def append_all(
+    request: ProduceRequest, call: Call, batches: Batches, verified: Verdicts
+) -> Answer | Waiting[Answer]:
+    partitions = call.services.partitions
     now_ms = call.received_ms
     acks = request.acks
     response = ProduceResponse()
@@ -88,21 +131,27 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
                 raise batch
             if acks not in ACKNOWLEDGEMENTS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-            if batch.is_transactional:
-                check_transaction(batch, transactional_producers)
+            verification: Verification | None = VOUCHED
+            if verified and key in verified:
+                verdict = verified[key]
+                if isinstance(verdict, KafkaError):
+                    raise verdict
+                verification = verdict
             if leader.topic in INTERNAL_TOPICS and call.client_id != ADMIN_CLIENT_ID:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
             check_aside = belongs_aside(batch, leader.policy)
             appended: Appended | None = None
             if not check_aside and not leader.has_pending:
                 try:
-                    appended = leader.append(batch, now_ms)
+                    appended = leader.append(batch, now_ms, verification)
                 except RecordsTooLarge:
                     check_aside = True
             if appended is None:
                 if gathering is None:
                     gathering = Gathering(response, request, call)
-                gathering.append(key, leader, batch, reply, now_ms, check_aside=check_aside)
+                gathering.append(
+                    key, leader, batch, reply, now_ms, check_aside=check_aside, verification=verification
+                )
                 continue
         except (KafkaError, StorageError) as error:
             refuse(response, key, leader, reply, error, call)
@@ -169,18 +218,6 @@ def refuse_all(request: ProduceRequest, code: ErrorCode, message: str | None = N
 def error_response(request: ProduceRequest, code: ErrorCode) -> Answer:
     """For dispatch: something unforeseen has happened."""
     return None if request.acks == NO_ACKNOWLEDGEMENT else refuse_all(request, code)
-
-
-def check_transaction(batch: RecordBatch, producer_ids: set[int]) -> None:
-    """Whether the transaction of ``batch`` is known: none is, as long as transactions are not served."""
-    if batch.producer_id < 0:
-        return  # as Kafka has it: without a producer there is nothing to verify
-    if len(producer_ids) > 1:
-        raise KafkaError(
-            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-            "Transactional records contained more than one producer ID",
-        )
-    raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 
 
 def add_reply(
@@ -272,6 +309,7 @@ class Gathering:
         now_ms: int,
         *,
         check_aside: bool,
+        verification: Verification | None,
     ) -> None:
         """Append when it is this batch's turn."""
 
@@ -291,7 +329,7 @@ class Gathering:
 
         self._missing += 1
         self._unwritten += 1
-        leader.append_in_turn(batch, now_ms, appended, check_aside=check_aside)
+        leader.append_in_turn(batch, now_ms, appended, check_aside=check_aside, verification=verification)
 
     def wait_committed(
         self, key: PartitionKey, leader: Leader, appended: Appended, reply: PartitionProduceResponse

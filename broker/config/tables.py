@@ -15,8 +15,8 @@ Valid values: ``any``; a range such as ``1..`` or ``0..1``; ``{a,b}`` one of the
 """
 
 BROKER = """\
-add.partitions.to.txn.retry.backoff.max.ms                INT       100                  0..             HIGH    read-only
-add.partitions.to.txn.retry.backoff.ms                    INT       20                   1..             HIGH    read-only
+add.partitions.to.txn.retry.backoff.max.ms                INT       100                  0..             HIGH    read-only     heeded
+add.partitions.to.txn.retry.backoff.ms                    INT       20                   1..             HIGH    read-only     heeded
 advertised.listeners                                      LIST      null                 []+?            HIGH    read-only     heeded
 alter.config.policy.class.name                            CLASS     null                 any             LOW     read-only
 alter.log.dirs.replication.quota.window.num               INT       11                   1..             LOW     read-only     heeded
@@ -382,17 +382,17 @@ ssl.truststore.location                                   STRING    null        
 ssl.truststore.password                                   PASSWORD  null                 any             MEDIUM  per-broker
 ssl.truststore.type                                       STRING    JKS                  any             MEDIUM  per-broker
 telemetry.max.bytes                                       INT       1048576              1..             LOW     read-only
-transaction.abort.timed.out.transaction.cleanup.interval.ms  INT    10000                1..             LOW     read-only
-transaction.max.timeout.ms                                INT       900000               1..             HIGH    read-only
-transaction.partition.verification.enable                 BOOLEAN   true                 any             LOW     cluster-wide
-transaction.remove.expired.transaction.cleanup.interval.ms  INT     3600000              1..             LOW     read-only
+transaction.abort.timed.out.transaction.cleanup.interval.ms  INT    10000                1..             LOW     read-only     heeded
+transaction.max.timeout.ms                                INT       900000               1..             HIGH    read-only     heeded
+transaction.partition.verification.enable                 BOOLEAN   true                 any             LOW     cluster-wide  heeded
+transaction.remove.expired.transaction.cleanup.interval.ms  INT     3600000              1..             LOW     read-only     heeded
 transaction.state.log.load.buffer.size                    INT       5242880              1..             HIGH    read-only
 transaction.state.log.min.isr                             INT       2                    1..             HIGH    read-only     heeded
 transaction.state.log.num.partitions                      INT       50                   1..             HIGH    read-only     heeded
 transaction.state.log.replication.factor                  SHORT     3                    1..             HIGH    read-only     heeded
 transaction.state.log.segment.bytes                       INT       104857600            1..             HIGH    read-only     heeded
-transaction.two.phase.commit.enable                       BOOLEAN   false                any             LOW     read-only
-transactional.id.expiration.ms                            INT       604800000            1..             HIGH    read-only
+transaction.two.phase.commit.enable                       BOOLEAN   false                any             LOW     read-only     heeded
+transactional.id.expiration.ms                            INT       604800000            1..             HIGH    read-only     heeded
 unclean.leader.election.enable                            BOOLEAN   false                any             HIGH    cluster-wide  heeded
 unclean.leader.election.interval.ms                       LONG      300000               1..             MEDIUM  read-only     internal
 unstable.api.versions.enable                              BOOLEAN   false                any             HIGH    read-only     heeded internal

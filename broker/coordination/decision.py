@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from broker.coordination.tickets import Ticket
 from protocol.error_codes import ErrorCode
 from protocol.schema import Message
+from storage.transaction_verification import Verification
 
 
 class Moment(NamedTuple):
@@ -27,6 +28,15 @@ class StoredRecord(NamedTuple):
     """Of the value, when it is written."""
 
 
+class Writer(NamedTuple):
+    """The producer in whose transaction records are written."""
+
+    producer_id: int
+    producer_epoch: int
+    verification: Verification | None
+    """What the log gave when the coordinator was asked about the transaction; None if it need not be."""
+
+
 class Reply(NamedTuple):
     """An outcome, and who is to be told."""
 
@@ -41,17 +51,29 @@ class Decision:
     the high watermark covers everything that the machine knows by then.  ``then``, if there is one, is
     asked for the next decision after ``records`` are applied.
 
+    ``effects`` are handed on in the same moment as replies, but never refused: a machine that is loaded
+    again decides about them again.  Records of a decision with a ``writer`` belong to its transaction, and
+    count when that is committed.
+
     If the records cannot be appended, there are three ways on.  A ``tentative`` decision has changed
     nothing yet: its replies are refused, and so is ``asked_by``, for whom ``then`` would have found an
     outcome.  Otherwise ``if_refused`` says how the machine goes on without the records.  Without either
     the machine no longer knows what is true: the shard drops it and loads it again from the log.
     """
 
-    __slots__ = ("asked_by", "if_refused", "records", "replies", "tentative", "then")
+    __slots__ = ("asked_by", "effects", "if_refused", "records", "replies", "tentative", "then", "writer")
 
-    def __init__(self, *, tentative: bool = False, asked_by: Ticket[Any] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        tentative: bool = False,
+        asked_by: Ticket[Any] | None = None,
+        writer: Writer | None = None,
+    ) -> None:
         self.records: list[StoredRecord] = []
         self.replies: list[Reply] = []
+        self.effects: list[Any] = []
+        self.writer = writer
         self.tentative = tentative
         self.asked_by = asked_by
         self.if_refused: Callable[[ErrorCode, Moment], Decision] | None = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from protocol.errors import KafkaError
 from protocol.primitives import Buffer
 from protocol.records.batch import RecordBatch
+from storage.transaction_verification import VOUCHED, Verification
 
 if TYPE_CHECKING:
     from broker.partitions.leader import Leader
@@ -44,8 +45,9 @@ class LeaderLog:
     def batch_bytes_max(self) -> int:
         return self._leader.settings.max_message_bytes
 
-    def append(self, batch: bytearray) -> int:
-        return self._leader.append_own(RecordBatch(batch), self._services.clock.now_ms()).base_offset
+    def append(self, batch: bytearray, verification: Verification | None = VOUCHED) -> int:
+        now_ms = self._services.clock.now_ms()
+        return self._leader.append_own(RecordBatch(batch), now_ms, verification).base_offset
 
     async def read(self, offset: int) -> Buffer:
         found = self._leader.log.read(offset, LOAD_BYTES_MAX)

@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import trio
 
-from broker.coordination.decision import Decision, Moment, Reply, StoredRecord
+from broker.coordination.decision import Decision, Moment, Reply, StoredRecord, Writer
 from broker.coordination.machine import Machine
 from broker.coordination.record_codec import RecordCodec
 from broker.coordination.replay import Replay
@@ -15,10 +15,12 @@ from broker.errors import ErrorCode, KafkaError, error_code_of
 from broker.logs import Log
 from protocol.errors import DecodeError, EncodeError
 from protocol.primitives import Buffer
-from protocol.records.batch import NO_PRODUCER_ID
+from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
+from protocol.records.control import EndTransactionMarker, build_end_transaction_marker
 from storage.errors import StorageError
+from storage.transaction_verification import VOUCHED, Verification
 
 STEPS_BEFORE_YIELD: Final = 200
 """Records read or applied in a row while loading: then requests have their turn."""
@@ -36,6 +38,8 @@ COORDINATOR_CODES: Final = {
 }
 """What a coordinator's client is told when the log refuses: it must look for the coordinator, not the log."""
 
+_NO_WRITER: Final = Writer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, VOUCHED)
+"""Of records that belong to no transaction."""
 
 M = TypeVar("M", bound=Machine)
 
@@ -56,8 +60,11 @@ class ShardLog(Protocol):
     def batch_bytes_max(self) -> int:
         """The topic's ``max.message.bytes``."""
 
-    def append(self, batch: bytearray) -> int:
-        """Append as the leader; return the base offset.  KafkaError or StorageError: nothing is written."""
+    def append(self, batch: bytearray, verification: Verification | None = VOUCHED) -> int:
+        """Append as the leader; return the base offset.  KafkaError or StorageError: nothing is written.
+
+        ``verification`` is what the log gave when the batch's transaction was verified.
+        """
 
     async def read(self, offset: int) -> Buffer:
         """Bytes that begin at or before the batch with ``offset`` and hold it whole."""
@@ -72,6 +79,11 @@ class _HeldBack(NamedTuple):
     end_offset: int
     deadline_ms: int
     replies: list[Reply]
+
+
+class _HeldEffect(NamedTuple):
+    end_offset: int
+    effect: Any
 
 
 class Shard(Generic[M]):
@@ -94,7 +106,9 @@ class Shard(Generic[M]):
         is_compacted: bool = True,
         log: Log,
         reload: Callable[["Shard[M]"], None],
+        perform: Callable[[Any], None] | None = None,
     ) -> None:
+        """``perform`` is given the effects of decisions; it must not come back to the shard at once."""
         self.name = name
         self.machine: M | None = None
         self.refusal = ErrorCode.NOT_COORDINATOR
@@ -106,9 +120,11 @@ class Shard(Generic[M]):
         self._is_compacted = is_compacted
         self._logger = log
         self._reload = reload
+        self._perform = perform
         self._log: ShardLog | None = None
         self._written_end = 0
         self._held_back: deque[_HeldBack] = deque()
+        self._held_effects: deque[_HeldEffect] = deque()
         self._watches_watermark = False
 
     def __repr__(self) -> str:
@@ -133,6 +149,35 @@ class Shard(Generic[M]):
         except Exception:
             self._drop()
             raise
+
+    def end_transaction(
+        self, producer_id: int, producer_epoch: int, marker: EndTransactionMarker, ticket: Ticket[ErrorCode]
+    ) -> None:
+        """Write the marker that ends a producer's transaction in this partition.
+
+        ``ticket`` hears what the log says to it.
+        """
+        machine, log = self.machine, self._log
+        if machine is None or log is None:
+            ticket.refuse(self.refusal)
+            return
+        now = self._now()
+        batch = build_end_transaction_marker(
+            marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=now.wall_ms
+        )
+        try:
+            offset = log.append(batch)
+        except (KafkaError, StorageError) as error:
+            ticket.settle(error_code_of(error))
+            return
+        self._written_end = offset + 1
+        try:
+            machine.end_transaction(producer_id, is_commit=marker.is_commit)
+        except Exception:
+            ticket.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._drop()
+            raise
+        self._tell([Reply(ticket, ErrorCode.NONE)], now)
 
     def deadline_ms(self) -> int | None:
         """The steady time at which ``advance`` wants to be called."""
@@ -239,12 +284,13 @@ class Shard(Generic[M]):
         while following is not None:
             decision = following
             try:
-                code = self._append(machine, decision.records, now) if decision.records else None
+                code = self._append(machine, decision, now) if decision.records else None
             except Exception:
                 self._refuse_all(decision, ErrorCode.UNKNOWN_SERVER_ERROR)
                 raise
             if code is None:
                 self._tell(decision.replies, now)
+                self._begin_effects(decision.effects)
                 following = None if decision.then is None else decision.then(now)
             elif decision.if_refused is not None:
                 following = decision.if_refused(code, now)
@@ -254,27 +300,37 @@ class Shard(Generic[M]):
                     self._drop()
                 return
 
-    def _append(self, machine: M, records: list[StoredRecord], now: Moment) -> ErrorCode | None:
+    def _append(self, machine: M, decision: Decision, now: Moment) -> ErrorCode | None:
         """Append and apply; the code for those who wait if that cannot be."""
         log = self._log
         assert log is not None, "an active shard has a log"
+        records = decision.records
+        writer = decision.writer or _NO_WRITER
         try:
-            encoded = [(now.wall_ms, *self._codec.encode(record), ()) for record in records]
-            batch = build_batch(encoded, compression=self._compression)
+            batch = self._encode(records, writer, now)
             if len(batch) > log.batch_bytes_max:
                 raise KafkaError(
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"a batch of {len(batch)} bytes is above max.message.bytes ({log.batch_bytes_max})",
                 )
-            base_offset = log.append(batch)
+            base_offset = log.append(batch, writer.verification)
         except (EncodeError, KafkaError, StorageError) as error:
             self._logger.warn(f"{self.name}: {len(records)} records could not be written: {error}")
             code = error_code_of(error)
             return COORDINATOR_CODES.get(code, code)
         self._written_end = base_offset + len(records)
         for offset, record in enumerate(records, base_offset):
-            machine.apply(record, offset, NO_PRODUCER_ID)
+            machine.apply(record, offset, writer.producer_id)
         return None
+
+    def _encode(self, records: list[StoredRecord], writer: Writer, now: Moment) -> bytearray:
+        return build_batch(
+            [(now.wall_ms, *self._codec.encode(record), ()) for record in records],
+            compression=self._compression,
+            producer_id=writer.producer_id,
+            producer_epoch=writer.producer_epoch,
+            is_transactional=writer is not _NO_WRITER,
+        )
 
     def _tell(self, replies: list[Reply], now: Moment) -> None:
         """Tell outcomes, or hold them back while something they may rest on could still be lost."""
@@ -289,10 +345,24 @@ class Shard(Generic[M]):
         self._held_back.append(_HeldBack(self._written_end, now.steady_ms + self._commit_timeout_ms, replies))
         self._watch_watermark(log)
 
+    def _begin_effects(self, effects: list[Any]) -> None:
+        if not effects:
+            return
+        log, perform = self._log, self._perform
+        assert log is not None, "an active shard has a log"
+        assert perform is not None, "a machine that decides about effects is given somebody who performs them"
+        if not self._held_effects and log.high_watermark >= self._written_end:
+            for effect in effects:
+                perform(effect)
+            return
+        self._held_effects.extend(_HeldEffect(self._written_end, effect) for effect in effects)
+        self._watch_watermark(log)
+
     def _watch_watermark(self, log: ShardLog) -> None:
         if not self._watches_watermark:
             self._watches_watermark = True
-            log.when_covered(self._held_back[0].end_offset, lambda: self._watermark_moved(log))
+            first = min(held[0].end_offset for held in (self._held_back, self._held_effects) if held)
+            log.when_covered(first, lambda: self._watermark_moved(log))
 
     def _watermark_moved(self, log: ShardLog) -> None:
         if self._log is not log or not self._watches_watermark:
@@ -302,7 +372,11 @@ class Shard(Generic[M]):
         while held and held[0].end_offset <= log.high_watermark:
             for ticket, outcome in held.popleft().replies:
                 ticket.settle(outcome)
-        if held:
+        effects = self._held_effects
+        while effects and effects[0].end_offset <= log.high_watermark:
+            assert self._perform is not None
+            self._perform(effects.popleft().effect)
+        if held or effects:
             self._watch_watermark(log)
 
     # The end of a machine
@@ -317,6 +391,7 @@ class Shard(Generic[M]):
         """Send everybody who waits to look for the coordinator again: it is the answer that all expect."""
         machine, self.machine = self.machine, None
         held, self._held_back = self._held_back, deque()
+        self._held_effects.clear()
         self._watches_watermark = False
         self.refusal = ErrorCode.NOT_COORDINATOR
         for entry in held:

@@ -50,6 +50,13 @@ class Ticket(Generic[Outcome]):
         """Call this, once, in the moment of the outcome.  Only while there is none."""
         self._notify = notify
 
+    def then(self, act: Callable[[], None]) -> None:
+        """Call this, once, when there is an outcome; now, if there is one already."""
+        if self.is_settled:
+            act()
+        else:
+            self.when_settled(act)
+
 
 def answer_of(
     ticket: Ticket[Outcome], render: Callable[[Outcome], Answer], *, droppable: bool = False

@@ -484,16 +484,22 @@ class ClassicGroup:
         """Whether the group may be deleted."""
         return ANSWERS[self.state].delete_group
 
-    def check_commit(self, committing: Committing) -> ErrorCode:
-        """Whether offsets may be committed in the name of this member, or of nobody."""
+    def check_commit(self, committing: Committing, *, is_transactional: bool = False) -> ErrorCode:
+        """Whether offsets may be committed in the name of this member, or of nobody.
+
+        Older transactional producers do not tell who reads for them (before KIP-447).  What the group is
+        doing does not matter to them, since the offsets count only later.
+        """
         member_id, instance_id = committing.member_id, committing.instance_id
         generation = committing.generation
         if self.state is GroupState.EMPTY and generation < 0:
             return ErrorCode.NONE  # an operator, or a consumer that assigns itself
         if generation < 0 and member_id == NO_MEMBER_ID and instance_id is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
+            return ErrorCode.NONE if is_transactional else ErrorCode.UNKNOWN_MEMBER_ID
         error = self._check_generation(member_id, instance_id, generation)
-        return ANSWERS[self.state].commit if error is ErrorCode.NONE else error
+        if error is not ErrorCode.NONE or is_transactional:
+            return error
+        return ANSWERS[self.state].commit
 
     def committed(self, member_id: str, now: Moment) -> None:
         """A member's commit is as good as a heartbeat."""

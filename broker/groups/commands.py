@@ -13,6 +13,7 @@ from broker.groups.requests import (
     Beat,
     Beaten,
     Committing,
+    CommittingInTransaction,
     ConsumerGroupDescription,
     Fetched,
     GroupDescription,
@@ -29,6 +30,7 @@ from broker.groups.requests import (
 from broker.groups.service import GroupService
 from protocol.error_codes import ErrorCode
 from protocol.limits import STRING_SIZE_MAX
+from storage.transaction_verification import Verification
 
 
 def join(groups: GroupService, group_id: str, joining: Joining) -> Ticket[Joined]:
@@ -94,6 +96,29 @@ def commit(groups: GroupService, group_id: str, committing: Committing) -> Ticke
         groups.ask(group_id, ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now))
     else:
         ticket.refuse(ErrorCode.INVALID_REQUEST)
+    return ticket
+
+
+def commit_in_transaction(
+    groups: GroupService, group_id: str, asked: CommittingInTransaction
+) -> Ticket[Sequence[ErrorCode]]:
+    """TxnOffsetCommit.  The transaction's coordinator is asked first, unless it has been before."""
+    offsets = asked.committing.offsets
+    ticket: Ticket[Sequence[ErrorCode]] = Ticket(lambda code: [code] * len(offsets))
+    if not _is_named(group_id, ticket):
+        return ticket
+    if not _can_be_stored(group_id, *(offset.metadata for offset in offsets)):
+        ticket.refuse(ErrorCode.INVALID_REQUEST)
+        return ticket
+
+    def write(verification: Verification | None) -> None:
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: machine.commit_in_transaction(group_id, asked, verification, ticket, now),
+        )
+
+    groups.verify_transaction(groups.partition_for(group_id), asked, ticket, write)
     return ticket
 
 

@@ -42,7 +42,7 @@ class Group(Protocol):
 
     # Offsets
 
-    def check_commit(self, committing: Committing) -> ErrorCode:
+    def check_commit(self, committing: Committing, *, is_transactional: bool = False) -> ErrorCode:
         """Whether these offsets may be committed."""
 
     def committed(self, member_id: str, now: Moment) -> None:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from broker.coordination.decision import Decision, Moment, StoredRecord, in_batches
+from broker.coordination.decision import Decision, Moment, StoredRecord, Writer, in_batches
 from broker.coordination.record_codec import RecordCodec
 from broker.coordination.tickets import Ticket
 from broker.coordination.timers import Timers
@@ -23,6 +23,7 @@ from broker.groups.offsets import (
 from broker.groups.requests import (
     NO_MEMBER_ID,
     Committing,
+    CommittingInTransaction,
     Fetched,
     FetchedOffset,
     FetchedTopic,
@@ -33,6 +34,7 @@ from broker.groups.requests import (
     Left,
     Listed,
     OffsetsDeleted,
+    OffsetToCommit,
     Synced,
     Syncing,
     TopicOffsets,
@@ -59,6 +61,7 @@ from protocol.stored.group_records import (
     OffsetCommitValue,
 )
 from protocol.uuids import ZERO_UUID
+from storage.transaction_verification import Verification
 
 ConsumerGroupKey = (
     ConsumerGroupCurrentMemberAssignmentKey
@@ -174,10 +177,16 @@ class GroupMachine:
         self._timers.forget(group_id)
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        self.offsets.end_transaction(producer_id, is_commit=is_commit)
+        for group_id in self.offsets.end_transaction(producer_id, is_commit=is_commit):
+            if group_id not in self.groups:
+                self.groups[group_id] = ClassicGroup(group_id, self.settings)
 
     def loaded(self, now: Moment) -> Decision:
         self._is_live = True
+        for group_id in self.offsets.group_ids():
+            # What made the group may have been replaced, and left out when the log was read.
+            if group_id not in self.groups:
+                self.groups[group_id] = ClassicGroup(group_id, self.settings)
         self._next_cleaning_ms = now.steady_ms + self.settings.offsets_retention_check_interval_ms
         decision = Decision()
         for group in self.groups.values():
@@ -312,9 +321,45 @@ class GroupMachine:
         if group is not None:
             group.committed(committing.member_id, now)
             self.watch(group)
-        codes = []
         expiry_ms = NO_EXPIRY if committing.retention_ms == -1 else now.wall_ms + committing.retention_ms
-        for asked in committing.offsets:
+        decision.reply(ticket, self._write_offsets(decision, group_id, committing.offsets, expiry_ms, now))
+        return decision
+
+    def commit_in_transaction(
+        self,
+        group_id: str,
+        asked: CommittingInTransaction,
+        verification: Verification | None,
+        ticket: Ticket[Sequence[ErrorCode]],
+        now: Moment,
+    ) -> Decision:
+        """TxnOffsetCommit: the offsets count when the transaction is committed.  One code each, in order."""
+        committing = asked.committing
+        writer = Writer(asked.producer_id, asked.producer_epoch, verification)
+        decision = Decision(tentative=True, writer=writer)
+        group = self.groups.get(group_id)
+        if group is not None:
+            error = group.check_commit(committing, is_transactional=True)
+            if error is ErrorCode.STALE_MEMBER_EPOCH and not committing.knows_member_epochs:
+                error = ErrorCode.ILLEGAL_GENERATION
+        else:
+            error = ErrorCode.NONE if committing.generation < 0 else committing.unknown_group
+        if error is not ErrorCode.NONE:
+            decision.reply(ticket, [error] * len(committing.offsets))
+            return decision
+        decision.reply(ticket, self._write_offsets(decision, group_id, committing.offsets, NO_EXPIRY, now))
+        return decision
+
+    def _write_offsets(
+        self,
+        decision: Decision,
+        group_id: str,
+        offsets: Iterable[OffsetToCommit],
+        expiry_ms: int,
+        now: Moment,
+    ) -> list[ErrorCode]:
+        codes = []
+        for asked in offsets:
             if not self.settings.allows_metadata(asked.metadata):
                 codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
@@ -332,8 +377,7 @@ class GroupMachine:
             )
             key = OffsetCommitKey(group=group_id, topic=asked.topic, partition=asked.partition)
             decision.write(key, value, version)
-        decision.reply(ticket, codes)
-        return decision
+        return codes
 
     def fetch(
         self,

@@ -1,6 +1,6 @@
 """How far groups have read: the offsets that one partition of ``__consumer_offsets`` keeps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -109,15 +109,16 @@ class OffsetTable:
         else:
             self._put(key.group, key.topic, key.partition, committed)
 
-    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The marker is there: what is pending counts now, or never."""
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> Collection[str]:
+        """The marker is there: what is pending counts now, or never.  Returns the groups that it changes."""
         offsets = self._pending.pop(producer_id, {})
         if not is_commit:
-            return
+            return ()
         for (group_id, topic, partition), committed in offsets.items():
             known = self.get(group_id, topic, partition)
             if known is None or known.record_offset < committed.record_offset:
                 self._put(group_id, topic, partition, committed)
+        return dict.fromkeys(group_id for group_id, _, _ in offsets)
 
     def _put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
         topics = self._groups.get(group_id)

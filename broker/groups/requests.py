@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from broker.coordination.clients import Client
 from protocol.error_codes import ErrorCode
 
 NO_GENERATION = -1
@@ -144,6 +145,17 @@ class Committing(NamedTuple):
     knows_member_epochs: bool
     """The request's version is one that members of consumer groups may use (KIP-848)."""
     offsets: tuple[OffsetToCommit, ...]
+
+
+class CommittingInTransaction(NamedTuple):
+    """One TxnOffsetCommit request, as far as its topics exist."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    client: Client
+    committing: Committing
+    """Its generation is -1, and it names no member, if the producer does not tell who reads for it."""
 
 
 class TopicOffsets(NamedTuple):

@@ -14,6 +14,7 @@ PREFETCH_BELOW: Final = BLOCK_SIZE // 10
 """With fewer ids than this left, the next block is fetched."""
 
 Give = Callable[[int | KafkaError], None]
+Ready = Callable[[KafkaError | None], None]
 
 
 class ProducerIds:
@@ -29,7 +30,7 @@ class ProducerIds:
         self._end = 0
         self._fetched: ProducerIdBlock | None = None
         self._is_fetching = False
-        self._waiting: list[Give] = []
+        self._waiting: list[Ready] = []
 
     def take(self) -> int | None:
         """A new id, or None while there is none at hand: then ``request`` waits for one."""
@@ -48,11 +49,23 @@ class ProducerIds:
 
         It gets a ``KafkaError`` instead when the controller refuses.
         """
-        taken = None if self._waiting else self.take()
-        if taken is not None:
+
+        def ready(refusal: KafkaError | None) -> None:
+            taken = self.take() if refusal is None else refusal
+            assert taken is not None, "there is one at hand"
             give(taken)
+
+        self.when_at_hand(ready)
+
+    def when_at_hand(self, ready: Ready) -> None:
+        """Call ``ready`` in a moment when ``take`` has an id to give; this one, if that is so now.
+
+        It gets a ``KafkaError`` if the controller refuses to allocate a block, and None if all is well.
+        """
+        if not self._waiting and (self._next < self._end or self._fetched is not None):
+            ready(None)
         else:
-            self._waiting.append(give)
+            self._waiting.append(ready)
             self._fetch()
 
     def _fetch(self) -> None:
@@ -80,8 +93,8 @@ class ProducerIds:
         else:
             self._fetched = outcome
         waiting, self._waiting = self._waiting, []
-        for give in waiting:
-            self.request(give)
+        for ready in waiting:
+            self.when_at_hand(ready)
 
     def _use(self, block: ProducerIdBlock) -> None:
         self._fetched = None
@@ -90,5 +103,5 @@ class ProducerIds:
 
     def _refuse(self, error: KafkaError) -> None:
         waiting, self._waiting = self._waiting, []
-        for give in waiting:
-            give(error)
+        for ready in waiting:
+            ready(error)

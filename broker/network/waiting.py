@@ -123,6 +123,21 @@ class Waiting(Generic[Answer]):
             self._answer, self._build = self._build(), None
         return self._answer  # type: ignore[return-value]  # None only where Answer includes it
 
+    def pass_on(self, to: "Waiting[Answer]") -> None:
+        """Let ``to`` be answered, or released, when and as this one is."""
+
+        def notified() -> None:
+            if not self.exclusive:
+                to.release()
+            if not self._answered:
+                self.notify(notified)
+            elif self._error is not None:
+                to.fail(self._error)
+            else:
+                to.answer_with(self.result)
+
+        notified()
+
     async def wait(self) -> Answer:
         """Wait for the answer and return it.  For callers other than a connection: one at a time."""
         if not self._answered:

@@ -13,6 +13,7 @@ from protocol.records.errors import RecordsTooLarge
 from storage.config import LogConfig
 from storage.errors import DiskFailure, OffsetOutOfRange, StorageError
 from storage.partition_log import Appended, PartitionLog
+from storage.transaction_verification import VOUCHED, Verification
 
 WhenAppended: TypeAlias = Callable[[Appended | Exception], None]
 """Told once, when a batch has had its turn: where it lies, or why not."""
@@ -46,13 +47,21 @@ class Surroundings(Protocol):
 class PendingAppend:
     """A batch that waits for its turn."""
 
-    __slots__ = ("batch", "done", "error", "is_checked", "leader", "now_ms")
+    __slots__ = ("batch", "done", "error", "is_checked", "leader", "now_ms", "verification")
 
-    def __init__(self, leader: "Leader", batch: RecordBatch, now_ms: int, done: WhenAppended) -> None:
+    def __init__(
+        self,
+        leader: "Leader",
+        batch: RecordBatch,
+        now_ms: int,
+        done: WhenAppended,
+        verification: Verification | None,
+    ) -> None:
         self.leader = leader
         self.batch = batch
         self.now_ms = now_ms
         self.done = done
+        self.verification = verification
         self.is_checked = False
         self.error: Exception | None = None
 
@@ -168,24 +177,34 @@ class Leader:
         """Whether batches wait for their turn: then the next one goes through ``append_in_turn``, too."""
         return bool(self._pending)
 
-    def append(self, batch: RecordBatch, now_ms: int) -> Appended:
+    def append(
+        self, batch: RecordBatch, now_ms: int, verification: Verification | None = VOUCHED
+    ) -> Appended:
         """Check and write a client's batch at once.
 
         Raises RecordsTooLarge, and nothing is done, if it has to be checked in a thread.
+        ``verification``, here and below, is that of a transactional batch.
         """
-        appended = self._write(prepare_quickly(batch, self.policy, self.settings, now_ms), now_ms)
+        prepared = prepare_quickly(batch, self.policy, self.settings, now_ms)
+        appended = self._write(prepared, now_ms, verification=verification)
         self._commit()
         return appended
 
     def append_in_turn(
-        self, batch: RecordBatch, now_ms: int, done: WhenAppended, *, check_aside: bool
+        self,
+        batch: RecordBatch,
+        now_ms: int,
+        done: WhenAppended,
+        *,
+        check_aside: bool,
+        verification: Verification | None = VOUCHED,
     ) -> None:
         """Check and write a client's batch when those before it are written, then call ``done``.
 
         The batch's bytes must stay until then.  ``check_aside``: check it in a thread, which is done anyway
         if it turns out that checking it would take long.
         """
-        pending = PendingAppend(self, batch, now_ms, done)
+        pending = PendingAppend(self, batch, now_ms, done, verification)
         self._pending.append(pending)
         if check_aside or not pending.check_quickly():
             self._surroundings.check_aside(pending)
@@ -220,11 +239,14 @@ class Leader:
         log.assign_leader_epoch(self.leader_epoch)
         log.advance_high_watermark(self.log.high_watermark)
         log.config = self.log.config
+        log.producers.take_over_verifications(self.log.producers)
         self.log = log
 
-    def append_own(self, batch: RecordBatch, now_ms: int) -> Appended:
+    def append_own(
+        self, batch: RecordBatch, now_ms: int, verification: Verification | None = VOUCHED
+    ) -> Appended:
         """Write a batch that this broker has made, such as a coordinator's, at once and unchecked."""
-        appended = self._write(batch, now_ms, from_client=False)
+        appended = self._write(batch, now_ms, from_client=False, verification=verification)
         self._commit()
         return appended
 
@@ -232,15 +254,28 @@ class Leader:
         if pending.error is not None:
             return pending.error
         try:
-            return self._write(pending.batch, pending.now_ms)
+            return self._write(pending.batch, pending.now_ms, verification=pending.verification)
         except Exception as error:
             return error
 
-    def _write(self, batch: RecordBatch, now_ms: int, *, from_client: bool = True) -> Appended:
+    def _write(
+        self,
+        batch: RecordBatch,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        verification: Verification | None = VOUCHED,
+    ) -> Appended:
         if self.ended is not None:
             raise self.ended
         try:
-            return self.log.append_as_leader(batch, self.leader_epoch, now_ms=now_ms, from_client=from_client)
+            return self.log.append_as_leader(
+                batch,
+                self.leader_epoch,
+                now_ms=now_ms,
+                from_client=from_client,
+                verification=verification,
+            )
         except DiskFailure as failure:
             self._surroundings.storage_failed(self, failure)
             raise

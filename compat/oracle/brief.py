@@ -89,7 +89,7 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
     if field.name.endswith("error_code"):
         return _error(value)
     if field.type is RECORDS:
-        return brief_records(value, names.origin.began_ms)
+        return brief_records(value, names)
     if field.type is BYTES and value is not None:
         return _text(value)
     if path in TEXTS and value:
@@ -156,33 +156,36 @@ def _time(value: int, began_ms: int) -> int | str:
     return NOW if value > began_ms - CLOCK_TOLERANCE_MS else value
 
 
-def brief_records(data: Any, began_ms: int) -> Json:
+def brief_records(data: Any, names: Names) -> Json:
     """A line for each batch, with its records, and one for what is left of a batch that was cut off."""
     if data is None:
         return None
     lines, end = [], 0
     for batch in read_batches(data):
         batch.check_crc()
-        lines.append(_batch(batch, began_ms))
+        lines.append(_batch(batch, names))
         end = batch.position + batch.size_bytes
     if end < len(data):
         lines.append(f"{len(data) - end} bytes of a batch")
     return lines
 
 
-def _batch(batch: RecordBatch, began_ms: int) -> str:
-    """Sizes and checksums are told where the broker has no choice of them."""
+def _batch(batch: RecordBatch, names: Names) -> str:
+    """Sizes and checksums are told where the broker has no choice of them, nor of anything in the batch."""
+    began_ms = names.origin.began_ms
+    producer = names.recall("producer", batch.producer_id)
+    is_repeatable = not isinstance(producer, str) and not batch.is_control
     words = [f"{batch.base_offset}-{batch.last_offset}", f"epoch {batch.partition_leader_epoch}"]
     if batch.compression != Compression.NONE:
         words.append(batch.compression.name.lower())
-    elif batch.timestamp_type is TimestampType.CREATE_TIME:
+    elif batch.timestamp_type is TimestampType.CREATE_TIME and is_repeatable:
         words.append(f"{batch.size_bytes} bytes, crc {batch.crc:08x}")
     if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         words.append(f"appended {_time(batch.max_timestamp, began_ms)}")
     else:
-        words.append(f"until {batch.max_timestamp}")
+        words.append(f"until {_time(batch.max_timestamp, began_ms)}")
     if batch.producer_id >= 0:
-        words.append(f"producer {batch.producer_id}/{batch.producer_epoch}/{batch.base_sequence}")
+        words.append(f"producer {producer}/{batch.producer_epoch}/{batch.base_sequence}")
     if batch.is_transactional:
         words.append("transactional")
     if batch.is_control:

@@ -24,25 +24,11 @@ STUCK: Final = "Kafka never answers this, nor what is asked behind it; a client 
 
 OLD_LEVELS: Final = "metadata levels older than that of Kafka 4.0 are not written"
 
-REFUSED: Final = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
-"""The error after which every client gives up at once."""
-
 ONE_NAME_TWICE: Final = (
     "the RE2 of C++, which is used here, lets groups share a name; topics are matched without"
 )
 
-NO_TRANSACTIONS: Final = "transactions are not served yet"
-
 SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
-    NO_TRANSACTIONS: (
-        "add_partitions_to_txn",
-        "add_offsets_to_txn",
-        "end_txn",
-        "write_txn_markers",
-        "txn_offset_commit",
-        "describe_transactions",
-        "list_transactions",
-    ),
     "groups of the newer protocols are not served yet": (
         "share_group_heartbeat",
         "share_group_describe",
@@ -99,9 +85,14 @@ KNOWN: Final = (
     Known("fetch: topics without name and id: two, waiting", "hangs", "UNKNOWN_SERVER_ERROR", STUCK),
     Known("configs: the same resource twice: *", "hangs", "INVALID_REQUEST", STUCK),
     Known("groups: a protocol named twice: join", "hangs", "INVALID_REQUEST", STUCK),
-    Known("groups: coordinators: of a transactional id", "success", REFUSED, NO_TRANSACTIONS),
-    Known("producers: a transactional producer: *", "success", REFUSED, NO_TRANSACTIONS),
     Known("consumer_groups: regular expressions: a name twice", ANYTHING, "success", ONE_NAME_TWICE),
+    Known(
+        "transactional_records: after a stranger was refused: its second",
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "success",
+        "a batch that was refused for its epoch must not stand in the way of those who may write",
+    ),
+    Known("transactions: adding for no transaction: *", "hangs", "INVALID_REQUEST", STUCK),
     Known("cluster: *: *", "7-33", "25-33", OLD_LEVELS, "/supported_features/metadata.version"),
     *UNANNOUNCED,
 )

@@ -5,11 +5,19 @@ from typing import Final
 NO_INSTANCES = "instances of static members (KIP-345) cannot be named"
 NO_IDS = "topics cannot be named by id"
 NO_TYPES = "types cannot be named"
+NO_FENCED = "a fenced producer is told INVALID_PRODUCER_EPOCH (before KIP-588)"
+FENCED = "a fenced producer is told so (KIP-588)"
+NO_ABORTABLE = "transactions that have to be aborted are in an invalid state (before KIP-890)"
+ADDS = "partitions are added on the way (KIP-890)"
+NO_MEMBERS = "members are not named (before KIP-447)"
 NO_BODY = "the request has no body that could be cut off"
 
 EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("Produce", "UNKNOWN_TOPIC_ID"): {"3-12": NO_IDS},
     ("Produce", "UNSUPPORTED_COMPRESSION_TYPE"): {"7-13": "every codec is supported"},
+    ("Produce", "CONCURRENT_TRANSACTIONS"): {"3-11": "told as NOT_ENOUGH_REPLICAS"},
+    ("Produce", "NOT_ENOUGH_REPLICAS"): {"12-13": "told as what it is: CONCURRENT_TRANSACTIONS"},
+    ("Produce", "TRANSACTION_ABORTABLE"): {"3-10": NO_ABORTABLE, "12-13": ADDS},
     ("Fetch", "FETCH_SESSION_ID_NOT_FOUND"): {"4-6": "there are no sessions"},
     ("Fetch", "FETCH_SESSION_TOPIC_ID_ERROR"): {"4-6": "there are no sessions"},
     ("Fetch", "INVALID_FETCH_SESSION_EPOCH"): {"4-6": "there are no sessions"},
@@ -29,6 +37,7 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("OffsetCommit", "GROUP_ID_NOT_FOUND"): {"2-8": "an unknown group is an illegal generation"},
     ("OffsetCommit", "UNKNOWN_TOPIC_ID"): {"2-9": NO_IDS},
     ("OffsetFetch", "UNKNOWN_TOPIC_ID"): {"1-9": NO_IDS},
+    ("OffsetFetch", "UNSTABLE_OFFSET_COMMIT"): {"1-6": "what is stable cannot be asked for (before KIP-447)"},
     ("FindCoordinator", "INVALID_REQUEST"): {"0": "there is no key type to be wrong"},
     ("JoinGroup", "FENCED_INSTANCE_ID"): {"0-4": NO_INSTANCES},
     ("JoinGroup", "MEMBER_ID_REQUIRED"): {"0-3": "members join without an id of theirs (before KIP-394)"},
@@ -43,6 +52,29 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("ApiVersions", "UNSUPPORTED_VERSION"): {"1-5": "the answer to an unknown version is of version 0"},
     ("ApiVersions", "closed"): {"0-2": NO_BODY},
     ("DeleteTopics", "UNKNOWN_TOPIC_ID"): {"1-5": NO_IDS},
+    ("InitProducerId", "INVALID_PRODUCER_EPOCH"): {
+        "0-2": "producers do not say who they were (before KIP-360)",
+        "4-5": FENCED,
+    },
+    ("InitProducerId", "PRODUCER_FENCED"): {"0-3": NO_FENCED},
+    ("AddPartitionsToTxn", "INVALID_PRODUCER_EPOCH"): {"2-5": FENCED},
+    ("AddPartitionsToTxn", "PRODUCER_FENCED"): {"0-1": NO_FENCED},
+    ("AddPartitionsToTxn", "TOPIC_AUTHORIZATION_FAILED"): {"4-5": "brokers may add internal topics"},
+    ("AddPartitionsToTxn", "TRANSACTION_ABORTABLE"): {"0-3": "nothing is verified (before KIP-890)"},
+    ("AddPartitionsToTxn", "hangs"): {"0-3": "a request is of one transaction"},
+    ("AddOffsetsToTxn", "INVALID_PRODUCER_EPOCH"): {"2-4": FENCED},
+    ("AddOffsetsToTxn", "PRODUCER_FENCED"): {"0-1": NO_FENCED},
+    ("EndTxn", "INVALID_PRODUCER_EPOCH"): {"2-5": FENCED},
+    ("EndTxn", "PRODUCER_FENCED"): {"0-1": NO_FENCED},
+    ("WriteTxnMarkers", "UNKNOWN_SERVER_ERROR"): {"1": "there is no transaction version to be wrong"},
+    ("TxnOffsetCommit", "FENCED_INSTANCE_ID"): {"0-2": NO_MEMBERS},
+    ("TxnOffsetCommit", "GROUP_ID_NOT_FOUND"): {"0-2": NO_MEMBERS, "3-5": "it is an illegal generation"},
+    ("TxnOffsetCommit", "ILLEGAL_GENERATION"): {"0-2": NO_MEMBERS},
+    ("TxnOffsetCommit", "INVALID_TXN_STATE"): {"4": "the transaction has to be aborted", "5-6": ADDS},
+    ("TxnOffsetCommit", "TRANSACTION_ABORTABLE"): {"0-3": NO_ABORTABLE, "5-6": ADDS},
+    ("TxnOffsetCommit", "UNKNOWN_MEMBER_ID"): {"0-2": NO_MEMBERS},
+    ("TxnOffsetCommit", "UNKNOWN_TOPIC_ID"): {"0-5": NO_IDS},
+    ("ListTransactions", "INVALID_REGULAR_EXPRESSION"): {"0-1": "there are no patterns (before KIP-1152)"},
     ("DescribeCluster", "MISMATCHED_ENDPOINT_TYPE"): {"0": NO_TYPES},
     ("DescribeCluster", "UNSUPPORTED_ENDPOINT_TYPE"): {"0": NO_TYPES},
     ("ConsumerGroupHeartbeat", "INVALID_REGULAR_EXPRESSION"): {"0": "there are no regular expressions"},

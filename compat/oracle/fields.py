@@ -33,17 +33,28 @@ themselves."""
 
 RECALLED: Final = {
     "DescribeProducers.topics.partitions.active_producers.producer_id": "producer",
+    "DescribeTransactions.transaction_states.producer_id": "producer",
+    "EndTxn.producer_id": "producer",
+    "Fetch.responses.partitions.aborted_transactions.producer_id": "producer",
+    "ListTransactions.transaction_states.producer_id": "producer",
+    "WriteTxnMarkers.markers.producer_id": "producer",
 }
 """Numbers that have a name if the broker has drawn them in the same conversation."""
 
 TIMES: Final = (
     "DescribeProducers.topics.partitions.active_producers.last_timestamp",
+    "DescribeTransactions.transaction_states.transaction_start_time_ms",
     "ListOffsets.topics.partitions.timestamp",
     "Produce.responses.partition_responses.log_append_time_ms",
 )
 """Compared as they are if they lie before the recording began, else as "now"."""
 
 UNORDERED: Final = (
+    "AddPartitionsToTxn.results_by_topic_v3_and_below",
+    "AddPartitionsToTxn.results_by_topic_v3_and_below.results_by_partition",
+    "AddPartitionsToTxn.results_by_transaction",
+    "AddPartitionsToTxn.results_by_transaction.topic_results",
+    "AddPartitionsToTxn.results_by_transaction.topic_results.results_by_partition",
     "AlterReplicaLogDirs.results",
     "AlterReplicaLogDirs.results.partitions",
     "ConsumerGroupDescribe.groups.members",
@@ -65,11 +76,16 @@ UNORDERED: Final = (
     "DescribeGroups.groups.members",
     "DescribeLogDirs.results.topics",
     "DescribeLogDirs.results.topics.partitions",
+    "DescribeProducers.topics.partitions.active_producers",
+    "DescribeTransactions.transaction_states.topics",
+    "DescribeTransactions.transaction_states.topics.partitions",
+    "Fetch.responses.partitions.aborted_transactions",
     "JoinGroup.members",
     "ListConfigResources.config_resources",
     "ListGroups.groups",
     "ListOffsets.topics",
     "ListOffsets.topics.partitions",
+    "ListTransactions.transaction_states",
     "Metadata.topics",
     "Metadata.topics.partitions",
     "OffsetFetch.groups.topics",
@@ -78,6 +94,8 @@ UNORDERED: Final = (
     "OffsetFetch.topics.partitions",
     "Produce.responses",
     "Produce.responses.partition_responses",
+    "WriteTxnMarkers.markers.topics",
+    "WriteTxnMarkers.markers.topics.partitions",
 )
 """Lists whose order in Kafka is that of a hash table: compared by their contents."""
 
@@ -86,6 +104,7 @@ SHARED: Final = {
     "DescribeTopicPartitions.topics": "name",
     "ListConfigResources.config_resources": "resource_name",
     "ListGroups.groups": "group_id",
+    "ListTransactions.transaction_states": "transactional_id",
     "Metadata.topics": "name",
 }
 """Lists that tell of everything a broker has: rows of other conversations are left out by their names."""

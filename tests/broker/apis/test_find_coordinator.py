@@ -4,6 +4,7 @@ import pytest
 import trio.testing
 
 from broker.apis.find_coordinator import TOPIC_WAIT_SECONDS, error_response
+from broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -70,20 +71,21 @@ async def test_another_broker_may_be_the_coordinator() -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-async def test_transactions_have_no_coordinator_yet(version: int) -> None:
+async def test_the_first_transaction_waits_for_its_topic(version: int) -> None:
     async with group_broker() as broker:
         request = FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])
         if version < 4:
             request = FindCoordinatorRequest(key_type=1, key="t")
+        assert TRANSACTION_STATE not in broker.image.topics
         found = broker.ask(request, FindCoordinatorResponse, version)
         answer = found.coordinators[0] if version >= 4 else found
-        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        assert answer.error_message == "transactions are not served yet"
-        assert "transactions are not served yet" in broker.broker.lines.getvalue()
+        assert (answer.error_code, answer.node_id) == (0, NODE_ID)
+        assert TRANSACTION_STATE in broker.image.topics
+        assert GROUP_OFFSETS not in broker.image.topics
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-async def test_share_groups_have_none_either(version: int) -> None:
+async def test_share_groups_have_none(version: int) -> None:
     async with group_broker() as broker:
         request = FindCoordinatorRequest(key_type=2, coordinator_keys=["g:AAAAAAAAAAAAAAAAAAAAAQ:0"])
         if version < 4:

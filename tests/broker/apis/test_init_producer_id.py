@@ -53,13 +53,6 @@ async def test_an_empty_transactional_id_is_none() -> None:
         assert broker.ask(request(transactional_id=""), 5) == REFUSED
 
 
-async def test_transactions_are_not_served() -> None:
-    async with one_broker() as broker:
-        answer = broker.ask(request(transactional_id="id"), 5)
-        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        assert answer == InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
-
-
 async def test_waiting_for_the_next_block() -> None:
     async with one_broker() as broker:
         broker.producer_ids.at_hand = 0

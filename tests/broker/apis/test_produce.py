@@ -7,6 +7,7 @@ import pytest
 
 from broker.errors import CloseConnection
 from broker.network.waiting import Waiting
+from broker.transactions.service import open_transactions
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -339,8 +340,9 @@ async def test_a_transactional_batch_without_transactional_id_refuses_the_whole_
             assert codes(answer) == {"t": {0: code, 1: code}, "u": {0: code}}
 
 
-async def test_no_transaction_is_known() -> None:
-    async with one_broker() as broker:
+async def test_a_transaction_without_coordinator() -> None:
+    async with one_broker() as broker, open_transactions(broker.services) as transactions:
+        broker.transactions = transactions  # type: ignore[attr-defined]
         broker.create_topic("t", partitions=3)
         request = several(
             ("t", [(0, transactional()), (1, some_batch()), (2, transactional(producer_id=-1))]),
@@ -349,7 +351,7 @@ async def test_no_transaction_is_known() -> None:
         )
         answer = broker.ask(request, 9)
         assert codes(answer) == {
-            "t": {0: ErrorCode.INVALID_PRODUCER_ID_MAPPING, 1: 0, 2: 0},
+            "t": {0: ErrorCode.NOT_ENOUGH_REPLICAS, 1: 0, 2: 0},
             "u": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
         }
 

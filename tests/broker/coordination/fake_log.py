@@ -7,6 +7,7 @@ import trio
 from protocol.primitives import Buffer
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.records.record import Record
+from storage.transaction_verification import VOUCHED, Verification
 
 
 class FakeLog:
@@ -24,7 +25,7 @@ class FakeLog:
         self.reads = 0
         self._watchers: list[tuple[int, Callable[[], None]]] = []
 
-    def append(self, batch: bytearray) -> int:
+    def append(self, batch: bytearray, verification: Verification | None = VOUCHED) -> int:
         if self.refusal is not None:
             raise self.refusal
         view = RecordBatch(batch)

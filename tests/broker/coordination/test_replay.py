@@ -5,7 +5,7 @@ import random
 import pytest
 
 from broker.config.broker_config import BrokerConfig
-from broker.coordination.decision import StoredRecord
+from broker.coordination.decision import Moment, StoredRecord
 from broker.coordination.record_codec import RecordCodec
 from broker.coordination.replay import Replay
 from broker.groups.classic import ClassicGroup
@@ -58,6 +58,7 @@ def replayed(log: FakeLog, *, is_compacted: bool = True, start: int = 0) -> Note
     for _ in replay.apply(b"".join(log.batches)):
         pass
     assert replay.position == log.log_end
+    machine.loaded(Moment(0, 0))
     return machine
 
 

@@ -1,4 +1,4 @@
-"""A broker that coordinates groups, on a disk in memory and on Trio's virtual time."""
+"""A broker that coordinates groups and transactions, on a disk in memory and on Trio's virtual time."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +13,7 @@ from broker.metadata.image import MetadataImage
 from broker.metadata.topic_names import GROUP_OFFSETS
 from broker.network.call import Address, Call, ConnectionState, Listener
 from broker.network.waiting import Waiting
+from broker.transactions.service import TransactionService, open_transactions
 from protocol.errors import KafkaError
 from protocol.schema import Message
 from storage.memory_filesystem import MemoryFileSystem
@@ -64,6 +65,7 @@ class GroupBroker:
         self.broker = broker
         self.topic_maker = TopicMaker(broker)
         self.groups: GroupService
+        self.transactions: TransactionService
 
     @property
     def image(self) -> MetadataImage:
@@ -108,14 +110,20 @@ async def group_broker(
     image: MetadataImage | None = None,
 ) -> AsyncGenerator[GroupBroker]:
     """A broker with an empty disk, or one that finds what another has left.  Leaving it is a crash."""
-    given = {"offsets.topic.num.partitions": str(PARTITION_COUNT), **(settings or {})}
+    given = {
+        "offsets.topic.num.partitions": str(PARTITION_COUNT),
+        "transaction.state.log.num.partitions": str(PARTITION_COUNT),
+        **(settings or {}),
+    }
     async with one_broker(given, file_system=file_system, image=image) as broker:
         broker.clock = VirtualClock()
         group_broker = GroupBroker(broker)
         broker.automatic_topics = group_broker.topic_maker  # type: ignore[attr-defined]
         async with open_groups(broker.services) as group_broker.groups:
             broker.groups = group_broker.groups  # type: ignore[attr-defined]
-            yield group_broker
+            async with open_transactions(broker.services) as group_broker.transactions:
+                broker.transactions = group_broker.transactions  # type: ignore[attr-defined]
+                yield group_broker
 
 
 __all__ = ["NODE_ID", "START_MS", "GroupBroker", "as_read", "group_broker"]

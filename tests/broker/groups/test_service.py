@@ -7,8 +7,8 @@ import pytest
 import trio
 import trio.testing
 
+from broker.coordination import hosting
 from broker.coordination.partitioning import partition_for
-from broker.groups import service
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from protocol.messages.describe_groups import DescribeGroupsResponse
@@ -325,7 +325,7 @@ async def test_a_shard_that_could_not_write_is_loaded_again(autojump_clock: trio
         assert left.error_code == ErrorCode.NOT_COORDINATOR
         assert waiting.is_answered
         assert fetch(broker) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        await trio.sleep(service.RELOAD_DELAY_SECONDS + 0.1)
+        await trio.sleep(hosting.RELOAD_DELAY_SECONDS + 0.1)
         assert state(broker) == "Stable"
         assert heartbeat(broker, member) == 0
 

@@ -85,6 +85,12 @@ class ProducerIdSource:
     def request(self, give: Callable[[int | KafkaError], None]) -> None:
         self.waiting.append(give)
 
+    def when_at_hand(self, ready: Callable[[KafkaError | None], None]) -> None:
+        if self.at_hand:
+            ready(None)
+        else:
+            self.waiting.append(lambda given: ready(given if isinstance(given, KafkaError) else None))
+
 
 class OneBroker:
     """Stands in for ``Services`` and for the controller.

@@ -1,0 +1,121 @@
+"""What the transaction coordinator has to say before Produce may append transactional batches (KIP-890)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from broker.coordination.clients import Client
+from broker.coordination.tickets import Ticket
+from broker.network.call import Call
+from broker.partitions.fetch_sessions import PartitionKey
+from broker.transactions.requests import Identity
+from broker.transactions.transaction import TransactionPartition
+from broker.transactions.verification import ask_coordinator
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.records.batch import NO_PRODUCER_ID, RecordBatch
+from protocol.records.validation import RefusedBatch
+from storage.transaction_verification import Verification
+
+Batches = Mapping[PartitionKey, RecordBatch | RefusedBatch]
+Verdicts = dict[PartitionKey, Verification | KafkaError | None]
+"""By partition: an error, or what has to be handed over with the batch."""
+
+ABORTABLE_VERSION: Final = 11
+ADDING_VERSION: Final = 12
+
+NOT_ADDED: Final = "Partition was not added to the transaction"
+
+TRY_AGAIN: Final = frozenset(
+    (
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    )
+)
+"""Older producers know none of these.  After NOT_ENOUGH_REPLICAS they try again, and ask for no metadata."""
+
+
+class SeveralProducers(KafkaError):
+    """A request is of one producer in one epoch."""
+
+
+def verify(
+    transactional_id: str, batches: Batches, transactional: list[PartitionKey], call: Call
+) -> Ticket[Verdicts]:
+    """One verdict for each transactional batch whose partition is led here."""
+    services = call.services
+    ticket: Ticket[Verdicts] = Ticket(lambda code: dict.fromkeys(transactional, KafkaError(code)))
+    producers = {
+        Identity(batch.producer_id, batch.producer_epoch)
+        for batch in (batches[key] for key in transactional)
+        if isinstance(batch, RecordBatch) and batch.producer_id != NO_PRODUCER_ID
+    }
+    if len(producers) > 1:
+        raise SeveralProducers(
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            "Transactional records contained more than one producer ID",
+        )
+    if not producers or not services.config.get("transaction.partition.verification.enable"):
+        ticket.settle({})
+        return ticket
+    (identity,) = producers
+    client = Client.of(call.version, aborts_from=ABORTABLE_VERSION, adds_from=ADDING_VERSION)
+    verdicts, places = begin(batches, transactional, client, call)
+    if not places:
+        ticket.settle(verdicts)
+        return ticket
+    asked = ask_coordinator(services, transactional_id, identity, list(places), client)
+
+    def answered() -> None:
+        for place, code in asked.outcome.items():
+            verdicts[places[place]] = told(code, client)
+        ticket.settle(verdicts)
+
+    asked.then(answered)
+    return ticket
+
+
+def begin(
+    batches: Batches, transactional: list[PartitionKey], client: Client, call: Call
+) -> tuple[Verdicts, Mapping[TransactionPartition, PartitionKey]]:
+    """Verdicts as far as the logs know them, and the partitions about which the coordinator must be asked."""
+    verdicts: Verdicts = {}
+    places: dict[TransactionPartition, PartitionKey] = {}
+    for key in transactional:
+        batch = batches[key]
+        assert isinstance(batch, RecordBatch)
+        if batch.producer_id == NO_PRODUCER_ID:
+            continue  # as Kafka has it: without a producer there is nothing to verify
+        try:
+            leader = call.services.partitions.leader_at(key)
+        except KafkaError as error:
+            verdicts[key] = error
+            continue
+        verification = leader.log.producers.begin_verification(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            starts_at_zero=client is Client.ADDS,
+            now_ms=call.received_ms,
+        )
+        verdicts[key] = verification
+        if verification is not None:
+            places[leader.topic, leader.partition] = key
+    return verdicts, places
+
+
+def told(code: ErrorCode, client: Client) -> KafkaError:
+    """What Produce answers in the place of the coordinator."""
+    if code is ErrorCode.CONCURRENT_TRANSACTIONS and client is Client.ADDS:
+        return KafkaError(code)  # these do know it
+    if code is ErrorCode.INVALID_TXN_STATE:
+        return KafkaError(code, NOT_ADDED)
+    if code in TRY_AGAIN:
+        return KafkaError(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            "Unable to verify the partition has been added to the transaction. "
+            f"Underlying error: {code.name}",
+        )
+    return KafkaError(code)
