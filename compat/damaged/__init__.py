@@ -1,0 +1,1 @@
+"""What Apache Kafka makes of damaged log directories, and whether Ottla does the same."""
