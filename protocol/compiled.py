@@ -35,36 +35,14 @@ def compile_reader(message: type[Message], version: int) -> Reader:
     """A function that reads ``version`` of ``message`` at a position of a buffer."""
     if version not in message.versions:
         raise DecodeError(f"{message.__name__} has no version {version}")
-    read = _ReaderSource(message, version).compile()
-
-    def read_checked(buffer: Buffer, position: int) -> tuple[Message, int]:
-        end = len(buffer)
-        try:
-            result, position = read(buffer, position, end)
-        except (IndexError, struct.error) as error:
-            raise DecodeError(f"{message.__name__} version {version}: bytes end early") from error
-        if position > end:
-            raise DecodeError(f"{message.__name__} version {version}: bytes end early")
-        return result, position
-
-    return read_checked
+    return _ReaderSource(message, version).compile()
 
 
 def compile_writer(message: type[Message], version: int) -> Writer:
     """A function that appends ``version`` of a message to a buffer and returns the parts."""
     if version not in message.versions:
         raise EncodeError(f"{message.__name__} has no version {version}")
-    write = _WriterSource(message, version).compile()
-
-    def write_checked(value: Message, out: bytearray) -> list[Any]:
-        try:
-            return write(value, out)  # type: ignore[no-any-return]
-        except (TypeError, AttributeError, ValueError, struct.error) as error:
-            if isinstance(error, EncodeError):
-                raise
-            raise EncodeError(f"{message.__name__} version {version}: {error}") from error
-
-    return write_checked
+    return _WriterSource(message, version).compile()
 
 
 class _Source:
@@ -122,7 +100,7 @@ class _Source:
 
 
 class _ReaderSource(_Source):
-    """Builds ``read(buffer, p, end) -> (message, p)``.
+    """Builds ``read(buffer, p) -> (message, p)``.
 
     A slice past the end of a buffer is short rather than an error, so lengths are checked against
     ``end``; single bytes and ``struct`` raise by themselves.
@@ -139,32 +117,43 @@ class _ReaderSource(_Source):
             read_varint=read_unsigned_varint,
             skip_tags=_skip_tags,
             unpack_from=struct.unpack_from,
+            struct_error=struct.error,
             refuse=_refuse_length,
             COUNT_MAX=ARRAY_COUNT_MAX,
             STRING_MAX=STRING_SIZE_MAX,
         )
 
-    def compile(self) -> Any:
-        self.lines.append("def read(buffer, p, end):")
-        self.struct_body(self.message, "o")
-        self.flush()
+    def compile(self) -> Reader:
+        early = f"raise DecodeError('{self.message.__name__} version {self.version}: bytes end early')"
+        self.lines.append("def read(buffer, p):")
+        self.line("end = len(buffer)")
+        with self.block("try:"):
+            self.struct_body(self.message, "o")
+            self.flush()
+        with self.block("except (IndexError, struct_error) as error:"):
+            self.line(f"{early} from error")
+        with self.block("if p > end:"):
+            self.line(early)
         self.line("return o, p")
         self.lines += [line for function in self.functions for line in function]
-        return self.finish("read")
+        return self.finish("read")  # type: ignore[no-any-return]
 
     def fixed(self, code: str, target: str) -> None:
         self.pending_codes += code
         self.pending_targets.append(target)
 
     def flush(self) -> None:
-        if self.pending_codes:
+        if self.pending_codes == "B":
+            self.line(f"{self.pending_targets[0]} = buffer[p]")
+            self.line("p += 1")
+        elif self.pending_codes:
             layout = struct.Struct(f">{self.pending_codes}")
             unpack = self.fresh("unpack_")
             self.scope[unpack] = layout.unpack_from
             self.line(f"{', '.join(self.pending_targets)}, = {unpack}(buffer, p)")
             self.line(f"p += {layout.size}")
-            self.pending_codes = ""
-            self.pending_targets = []
+        self.pending_codes = ""
+        self.pending_targets = []
 
     def struct_body(self, of: type[Struct], target: str) -> None:
         """Make an instance of ``of`` in ``target`` and fill it."""
@@ -334,6 +323,7 @@ class _WriterSource(_Source):
             varint=write_unsigned_varint,
             SMALL=SMALL_VARINTS,
             pack=struct.pack,
+            struct_error=struct.error,
             join_tags=_join_tags,
             BYTES_TYPES=frozenset({bytes, bytearray, memoryview}),
             STRING_MAX=STRING_SIZE_MAX,
@@ -341,15 +331,21 @@ class _WriterSource(_Source):
             type=type,
         )
 
-    def compile(self) -> Any:
+    def compile(self) -> Writer:
         self.lines.append("def write(o, out):")
-        self.line("parts = []")
-        self.struct_body(self.message, "o")
-        self.flush()
-        self.line("parts.append(out)")
-        self.line("return parts")
+        with self.block("try:"):
+            self.line("parts = []")
+            self.struct_body(self.message, "o")
+            self.flush()
+            self.line("parts.append(out)")
+            self.line("return parts")
+        with self.block("except EncodeError:"):
+            self.line("raise")
+        with self.block("except (TypeError, AttributeError, ValueError, struct_error) as error:"):
+            what = f"{self.message.__name__} version {self.version}"
+            self.line(f"raise EncodeError(f'{what}: {{error}}') from error")
         self.lines += [line for function in self.functions for line in function]
-        return self.finish("write")
+        return self.finish("write")  # type: ignore[no-any-return]
 
     def fixed(self, code: str, value: str) -> None:
         self.pending_codes += code
@@ -533,10 +529,13 @@ class _WriterSource(_Source):
             self.zero_byte()
             return
         self.flush()
-        self.line(f"out += {self.tag_writer(fields)}({source})")
+        written = f"{self.tag_writer(fields)}({source})"
+        differ = " or ".join([self.differs_from_default(field, f"{source}.{field.name}") for field in fields])
+        self.line(f"out += {written} if {differ} else b'\\0'")
 
     def tag_writer(self, fields: list[Field]) -> str:
-        """The name of a function that gives the tagged fields of a struct as bytes."""
+        """The name of a function that gives the tagged fields of a struct, not all at their defaults, as
+        bytes."""
         name = self.fresh("write_tags_")
         lines, depth, self.lines, self.depth = self.lines, self.depth, [f"def {name}(o):"], 1
         self.line("tagged = []")
@@ -546,7 +545,7 @@ class _WriterSource(_Source):
                 self.value(field, field.type, f"o.{field.name}", flexible=True, is_tagged=True)
                 self.flush()
                 self.line(f"tagged.append(({field.tag}, out))")
-        self.line("return join_tags(tagged) if tagged else b'\\0'")
+        self.line("return join_tags(tagged)")
         self.functions.append(self.lines)
         self.lines, self.depth = lines, depth
         return name

@@ -6,7 +6,6 @@ client does not yet know what the broker understands.
 """
 
 import struct
-from typing import NamedTuple
 
 from protocol.errors import DecodeError
 from protocol.limits import TAGGED_FIELD_COUNT_MAX
@@ -25,23 +24,15 @@ class ResponseHeader(Message, versions="0-1", flexible="1+"):
     correlation_id: int = wire(INT32, "0+", default=0)
 
 
-class RequestStart(NamedTuple):
-    """The part of a header that is the same in every version."""
-
-    api_key: int
-    api_version: int
-    correlation_id: int
-
-
 _START = struct.Struct(">hhi")
 _CLIENT_ID_SIZE = struct.Struct(">h")
 
 
-def read_request_start(frame: Buffer) -> RequestStart:
-    """Key, version and correlation id of the request in ``frame``."""
+def read_request_start(frame: Buffer) -> tuple[int, int, int]:
+    """Key, version and correlation id of the request in ``frame``: what is the same in every version."""
     if len(frame) < _START.size:
         raise DecodeError(f"a request of {len(frame)} bytes has no whole header")
-    return RequestStart._make(_START.unpack_from(frame))
+    return _START.unpack_from(frame)
 
 
 def read_client_id(frame: Buffer, *, flexible: bool) -> tuple[str | None, int]:

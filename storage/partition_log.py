@@ -172,7 +172,7 @@ class PartitionLog:
         """
         if batch.size_bytes > self.config.segment_bytes:
             raise BatchTooLarge(batch.size_bytes, self.config.segment_bytes)
-        marker = None
+        marker: EndTransactionMarker | None = None
         if batch.producer_id >= 0:
             if batch.is_control:
                 marker = read_marker(batch)
@@ -364,7 +364,8 @@ class PartitionLog:
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Move the high watermark forward, up to the log end; return whether it moved."""
-        offset = min(offset, self.log_end)
+        if offset > self.log_end:
+            offset = self.log_end
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset

@@ -221,7 +221,9 @@ class Segment:
         position = self.size_bytes
         if self._has_overhang:
             self._cut_overhang()
-        if self.offset_index.wants_store or self.time_index.wants_store:
+        if position - self._last_indexed > self._index_interval_bytes and (
+            self.offset_index.wants_store or self.time_index.wants_store
+        ):
             self._store_indexes()
         try:
             self.file.open().pwrite(batch.data, position)

@@ -303,11 +303,12 @@ class Leader:
         """Move the high watermark as far as it may go."""
         if self._is_flushing or self.ended is not None:
             return
-        if self.log.needs_flush:
+        log = self.log
+        if log.needs_flush:
             self._is_flushing = True
             self._surroundings.flush_soon(self)
         else:
-            self._advance(self.log.log_end)
+            self._advance(log.log_end)
 
     def flushed(self, end_offset: int) -> bool:
         """Everything below ``end_offset`` is on disk; returns whether there is more to flush at once."""

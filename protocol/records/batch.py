@@ -187,12 +187,17 @@ class RecordBatch:
     @property
     def data(self) -> memoryview:
         """The batch's bytes, header included."""
+        buffer = self.buffer
+        if isinstance(buffer, memoryview) and len(buffer) == self.size_bytes:
+            return buffer
         return memoryview(self.buffer)[self.position : self.position + self.size_bytes]
 
     def check_crc(self) -> None:
         """Raise CorruptRecords unless the stored checksum is that of the bytes it covers."""
-        with memoryview(self.buffer) as view:
-            computed = crc32c(view[self.position + ATTRIBUTES_POSITION : self.position + self.size_bytes])
+        position = self.position
+        computed = crc32c(
+            memoryview(self.buffer)[position + ATTRIBUTES_POSITION : position + self.size_bytes]
+        )
         if computed != self.crc:
             raise CorruptRecords(f"record batch has CRC {self.crc}, its bytes have {computed}")
 
@@ -203,7 +208,7 @@ class RecordBatch:
         """
         start = self.position + RECORD_BATCH_OVERHEAD
         section = memoryview(self.buffer)[start : self.position + self.size_bytes]
-        if self.attributes & COMPRESSION_MASK == Compression.NONE:
+        if not self.attributes & COMPRESSION_MASK:
             return section
         return decompress(self.compression, section, limit)
 
@@ -257,8 +262,10 @@ class RecordBatch:
 
     def update_crc(self) -> None:
         """Make the stored checksum that of the bytes, after they were changed."""
-        with memoryview(self.buffer) as view:
-            self.crc = crc32c(view[self.position + ATTRIBUTES_POSITION : self.position + self.size_bytes])
+        position = self.position
+        self.crc = crc32c(
+            memoryview(self.buffer)[position + ATTRIBUTES_POSITION : position + self.size_bytes]
+        )
         _UINT32.pack_into(self.buffer, self.position + CRC_POSITION, self.crc)
 
 

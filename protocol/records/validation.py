@@ -11,8 +11,12 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.limits import RECORD_ERRORS_MAX, RECORDS_SIZE_MAX
 from protocol.records.batch import (
+    COMPRESSION_MASK,
+    CONTROL_BIT,
+    MAGIC,
     NO_TIMESTAMP,
     RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_BIT,
     Buffer,
     RecordBatch,
     TimestampType,
@@ -113,6 +117,14 @@ def read_produced(records: Buffer | None, *, zstd_allowed: bool = True) -> Recor
     ``zstd_allowed`` is whether the request's version knows that codec (7 and later).  An incomplete
     second batch is ignored, as Kafka does.  Raises RefusedBatch, MalformedBatch among them.
     """
+    if records is not None and len(records) >= RECORD_BATCH_OVERHEAD:
+        batch = RecordBatch(records)
+        if (
+            batch.magic == MAGIC
+            and batch.size_bytes == len(records)
+            and (zstd_allowed or batch.codec_number < Compression.ZSTD)
+        ):
+            return batch  # one batch and nothing else: so producers send it
     try:
         entry = None if records is None else read_entry(records)
     except CorruptRecords as error:
@@ -156,8 +168,8 @@ def check_produced(
     bytes than that.
     """
     _check_header(batch, policy)
+    limit = policy.records_size_max
     try:
-        limit = policy.records_size_max
         section = batch.payload(min(limit, unpacked_max))
         if len(section) < batch.record_count * _COPIED_RECORD_SIZE:
             section = bytes(section)
@@ -171,7 +183,7 @@ def check_produced(
     except CorruptRecords as error:
         raise RefusedBatch(ErrorCode.INVALID_RECORD, str(error)) from None
 
-    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+    if batch.attributes & TIMESTAMP_TYPE_BIT:
         # Then the header's time is that of every record.
         highest = lowest = batch.max_timestamp
         highest_index = 0
@@ -179,9 +191,9 @@ def check_produced(
         highest = batch.base_timestamp + walked.max_timestamp_delta
         lowest = batch.base_timestamp + walked.min_timestamp_delta
         highest_index = walked.max_timestamp_index
-    checked = CheckedBatch(
-        batch, max(highest, NO_TIMESTAMP), highest_index, lowest, walked.is_in_order, section
-    )
+    if highest < NO_TIMESTAMP:
+        highest = NO_TIMESTAMP
+    checked = CheckedBatch(batch, highest, highest_index, lowest, walked.is_in_order, section)
     if not _is_unobjectionable(checked, walked.has_null_key, policy, now_ms):
         checked = _check_each_record(checked, policy, now_ms)
     if not walked.is_in_order and policy.keeps_compressed(batch):
@@ -193,7 +205,7 @@ def check_produced(
 
 
 def _check_header(batch: RecordBatch, policy: ProducePolicy) -> None:
-    if batch.base_offset != 0:
+    if batch.base_offset:
         raise RefusedBatch(ErrorCode.INVALID_RECORD, f"base offset is {batch.base_offset}, not 0")
     if batch.size_bytes > policy.max_message_bytes:
         raise refuse_size(batch.size_bytes, policy)
@@ -201,14 +213,15 @@ def _check_header(batch: RecordBatch, policy: ProducePolicy) -> None:
         batch.check_crc()
     except CorruptRecords as error:
         raise RefusedBatch(ErrorCode.CORRUPT_MESSAGE, str(error), reached_log=False) from None
-    if batch.codec_number > Compression.ZSTD:
+    attributes = batch.attributes
+    if attributes & COMPRESSION_MASK > Compression.ZSTD:
         raise RefusedBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {batch.codec_number}")
     if batch.last_offset_delta < 0 or batch.record_count != batch.last_offset_delta + 1:
         raise RefusedBatch(
             ErrorCode.INVALID_RECORD,
             f"record count {batch.record_count} with last offset delta {batch.last_offset_delta}",
         )
-    if batch.is_control:
+    if attributes & CONTROL_BIT:
         raise RefusedBatch(ErrorCode.INVALID_RECORD, "clients may not write control records")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         raise RefusedBatch(
@@ -234,7 +247,7 @@ def _is_unobjectionable(
         return False
     if policy.is_compacted and has_null_key:
         return False
-    claims_append_time = checked.batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    claims_append_time = checked.batch.attributes & TIMESTAMP_TYPE_BIT
     if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return not claims_append_time
     return (

@@ -42,6 +42,9 @@ def walk_records(section: bytes | memoryview, record_count: int) -> Walked:
     walked = _NOTHING_YET
     pause = RUN_MIN
     try:
+        if record_count < RUN_MIN:
+            position, walked = _walk_one_by_one(section, 0, 0, record_count, walked)
+            index = record_count
         while index < record_count:
             if record_count - index >= RUN_MIN:
                 run = _walk_run(section, position, index, record_count, walked)
