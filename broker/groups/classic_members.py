@@ -61,7 +61,7 @@ def join(
     try:
         subscription = read_subscription(joining.protocols[0][1])
     except DecodeError as error:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error)) from error
     updated = _updated(member, joining, subscription)
     if updated != member:
         group.write_member(updated, decision)

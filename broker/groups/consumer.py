@@ -93,8 +93,8 @@ class ConsumerGroup:
         """The epoch that a member must leave before its rebalance deadline."""
         self.has_partition_metadata = False
         """A broker before 4.1 wrote a record that the metadata hash has replaced."""
-        self._partition_epochs: dict[bytes, dict[int, int]] = {}
-        """In which epoch the member that holds a partition was."""
+        self._holders: dict[bytes, dict[int, str]] = {}
+        """The member that holds a partition, be it that it has to give it up."""
         self._assignor_votes: dict[str, int] = {}
         self._classic_support: dict[str, int] = {}
         """How many of the members that speak the classic protocol offer each name."""
@@ -188,10 +188,14 @@ class ConsumerGroup:
         if old is not None:
             _vote(self._assignor_votes, old.server_assignor, -1)
             self._count_classic(old, -1)
-            self._free(old)
         if new is not None:
             _vote(self._assignor_votes, new.server_assignor, 1)
             self._count_classic(new, 1)
+        if old is not None and new is not None and old.assigned is new.assigned:
+            return  # the record says who it is; on loading, what it held may be another's by now
+        if old is not None:
+            self._free(old)
+        if new is not None:
             self._hold(new)
 
     def _count_classic(self, member: ConsumerMember, change: int) -> None:
@@ -203,20 +207,19 @@ class ConsumerGroup:
     def _hold(self, member: ConsumerMember) -> None:
         for owned in (member.assigned, member.revoking):
             for topic_id, partitions in owned.items():
-                epochs = self._partition_epochs.setdefault(topic_id, {})
-                for partition in partitions:
-                    epochs[partition] = max(epochs.get(partition, LEAVING_EPOCH), member.member_epoch)
+                self._holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
 
     def _free(self, member: ConsumerMember) -> None:
         for owned in (member.assigned, member.revoking):
             for topic_id, partitions in owned.items():
-                epochs = self._partition_epochs.get(topic_id, {})
+                holders = self._holders.get(topic_id, {})
                 for partition in partitions:
-                    # Somebody else may hold it by now: records of a member can be older than those of others.
-                    if epochs.get(partition) == member.member_epoch:
-                        del epochs[partition]
-                if not epochs:
-                    self._partition_epochs.pop(topic_id, None)
+                    # On loading, the record by which it gave up can come after that of the next holder:
+                    # a later one of its own has replaced it.
+                    if holders.get(partition) == member.member_id:
+                        del holders[partition]
+                if not holders:
+                    self._holders.pop(topic_id, None)
 
     def tombstones(self, *, instead_of: tuple[str, str] | None = None) -> list[StoredRecord]:
         """What removes the group; ``instead_of`` names a member and the heir whose records stand for it."""
@@ -318,7 +321,7 @@ class ConsumerGroup:
 
     def is_owned(self, topic_id: bytes, partition: int) -> bool:
         """Whether a member holds this partition, be it that it has to give it up."""
-        return partition in self._partition_epochs.get(topic_id, ())
+        return partition in self._holders.get(topic_id, ())
 
     def supports_classic(self, protocol_type: str, names: Collection[str]) -> bool:
         """Whether somebody who offers these classic protocols may join."""
@@ -541,7 +544,9 @@ class ConsumerGroup:
         """Whether a member may ask for offsets; anybody may who does not say who he is."""
         if member_id is None and member_epoch < 0:
             return ErrorCode.NONE
-        member = self.members.get(member_id or "")
+        if member_id is None:
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # an epoch of nobody
+        member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.NONE if member_epoch == member.member_epoch else self._stale(member)

@@ -13,6 +13,7 @@ from broker.groups.classic import ClassicGroup
 from broker.groups.consumer import ConsumerGroup
 from broker.groups.consumer_member import ConsumerMember
 from broker.groups.requests import (
+    NO_MEMBER_ID,
     Beat,
     Beaten,
     ConsumerGroupDescription,
@@ -179,7 +180,7 @@ def join(
         decision, downgrading = classic_members.join(group, joining, ticket, now)
     except KafkaError as error:
         decision = Decision()
-        decision.reply(ticket, Joined(joining.member_id, error.code))
+        decision.reply(ticket, Joined(NO_MEMBER_ID, error.code))
         return decision
     if downgrading is not None:
         _join_and_downgrade(machine, group, downgrading, ticket, now)

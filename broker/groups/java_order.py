@@ -16,12 +16,21 @@ _TABLE_SIZE_START = 16
 
 def in_java_order(names: Iterable[str]) -> list[str]:
     """Strings in the order of a ``HashMap`` into which they were put one after the other."""
-    return _in_order(names, java_string_hash)
+    ordered = list(names)
+    return _in_order(ordered, java_string_hash, _grown_size(len(ordered)))
 
 
-def ids_in_java_order(ids: Iterable[bytes]) -> list[bytes]:
-    """The same for Kafka's UUIDs."""
-    return _in_order(ids, _uuid_hash)
+def ids_in_java_order(ids: Iterable[bytes], *, are_copied: bool = False) -> list[bytes]:
+    """The same for Kafka's UUIDs; ``are_copied``: into a ``HashSet`` made of another collection."""
+    ordered = list(ids)
+    count = len(ordered)
+    return _in_order(ordered, _uuid_hash, _copied_size(count) if are_copied else _grown_size(count))
+
+
+def numbers_in_java_order(numbers: Iterable[int]) -> list[int]:
+    """Numbers in the order of a ``HashSet`` made of another collection."""
+    ordered = sorted(numbers)
+    return _in_order(ordered, int, _copied_size(len(ordered)))
 
 
 def id_as_java_compares(uuid: bytes) -> tuple[int, int]:
@@ -29,17 +38,26 @@ def id_as_java_compares(uuid: bytes) -> tuple[int, int]:
     return int.from_bytes(uuid[:8], "big", signed=True), int.from_bytes(uuid[8:], "big", signed=True)
 
 
-def _in_order(keys: Iterable[Key], hash_code: Callable[[Key], int]) -> list[Key]:
-    ordered = list(keys)
+def _grown_size(count: int) -> int:
     size = _TABLE_SIZE_START
-    while len(ordered) > size * 3 // 4:
+    while count > size * 3 // 4:
         size *= 2
+    return size
 
+
+def _copied_size(count: int) -> int:
+    size = _TABLE_SIZE_START
+    while count * 4 // 3 + 1 > size:
+        size *= 2
+    return size
+
+
+def _in_order(keys: list[Key], hash_code: Callable[[Key], int], table_size: int) -> list[Key]:
     def bucket(key: Key) -> int:
         code = hash_code(key) & 0xFFFF_FFFF
-        return (code ^ code >> 16) & (size - 1)
+        return (code ^ code >> 16) & (table_size - 1)
 
-    return sorted(ordered, key=bucket)
+    return sorted(keys, key=bucket)
 
 
 def _uuid_hash(uuid: bytes) -> int:

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from broker.groups.assignors import AssignmentProblem, Assignments
-from broker.groups.java_order import id_as_java_compares, ids_in_java_order
+from broker.groups.java_order import id_as_java_compares, ids_in_java_order, numbers_in_java_order
 
 ROUNDS_MAX: Final = 16
 """How often all topics are balanced: what is gained by more is not worth the time."""
@@ -26,7 +26,7 @@ def assign_same(problem: AssignmentProblem) -> Assignments:
                 owned[topic_id].update(partitions)
     free = []
     total = 0
-    for topic_id in ids_in_java_order(topic_ids):
+    for topic_id in ids_in_java_order(topic_ids, are_copied=True):
         count = problem.partition_count(topic_id)
         total += count
         free += [(topic_id, partition) for partition in range(count) if partition not in owned[topic_id]]
@@ -37,14 +37,15 @@ def assign_same(problem: AssignmentProblem) -> Assignments:
     for place, (member_id, member) in enumerate(members.items()):
         room = each + (extra > 0)
         kept: dict[bytes, set[int]] = {}
-        for topic_id, partitions in member.target.items():
+        for topic_id in ids_in_java_order(member.target):
             if topic_id not in topic_ids:
                 continue
-            stay = sorted(partitions)[:room]
+            ordered = numbers_in_java_order(member.target[topic_id])
+            stay, go = ordered[:room], ordered[room:]
             room -= len(stay)
             if stay:
                 kept[topic_id] = set(stay)
-            free += [(topic_id, partition) for partition in sorted(partitions)[len(stay) :]]
+            free += [(topic_id, partition) for partition in go]
         has_extra = extra > 0
         if has_extra and room > 0 and len(members) - place > extra:
             # One partition more goes to members that have it already, as long as enough of them are left.

@@ -4,6 +4,7 @@ from typing import Final
 
 NO_INSTANCES = "instances of static members (KIP-345) cannot be named"
 NO_IDS = "topics cannot be named by id"
+NO_MEMBERS = "members do not say who they are (before KIP-848)"
 NO_TYPES = "types cannot be named"
 NO_FENCED = "a fenced producer is told INVALID_PRODUCER_EPOCH (before KIP-588)"
 FENCED = "a fenced producer is told so (KIP-588)"
@@ -36,6 +37,11 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("OffsetCommit", "FENCED_INSTANCE_ID"): {"2-6": NO_INSTANCES},
     ("OffsetCommit", "GROUP_ID_NOT_FOUND"): {"2-8": "an unknown group is an illegal generation"},
     ("OffsetCommit", "UNKNOWN_TOPIC_ID"): {"2-9": NO_IDS},
+    ("OffsetCommit", "STALE_MEMBER_EPOCH"): {"2-8": "members of consumer groups may not use these"},
+    ("OffsetCommit", "UNSUPPORTED_VERSION"): {"9-10": "members of consumer groups may use these"},
+    ("OffsetFetch", "STALE_MEMBER_EPOCH"): {"1-8": NO_MEMBERS},
+    ("OffsetFetch", "UNKNOWN_MEMBER_ID"): {"1-8": NO_MEMBERS},
+    ("OffsetFetch", "UNKNOWN_SERVER_ERROR"): {"1-8": NO_MEMBERS},
     ("OffsetFetch", "UNKNOWN_TOPIC_ID"): {"1-9": NO_IDS},
     ("OffsetFetch", "UNSTABLE_OFFSET_COMMIT"): {"1-6": "what is stable cannot be asked for (before KIP-447)"},
     ("FindCoordinator", "INVALID_REQUEST"): {"0": "there is no key type to be wrong"},

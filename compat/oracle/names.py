@@ -4,7 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from compat.probe import split_address
-from protocol.uuids import ZERO_UUID, uuid_to_text
+from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 
 OF_ANOTHER: Final = re.compile(r"o[0-9a-f]{8}-|barrier-|__transaction_state|__share_group_state")
 """How the names begin that another conversation gave its topics and groups, or that came to be through it."""
@@ -19,6 +19,9 @@ NEAR_MS: Final = 86_400_000
 
 JAVA_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 """A random id as member ids hold it."""
+
+KAFKA_UUID: Final = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])", re.ASCII)
+"""The same as Kafka itself writes it, which is how the ids of KIP-848's members look."""
 
 UNNAMED: Final = "<?>"
 """Stands for a random id that has no name yet, while rows are put in order."""
@@ -64,6 +67,7 @@ class Names:
     def text(self, value: str, *, give: bool) -> str:
         """``value`` with everything named; ``give`` new names, or call the nameless ``UNNAMED``."""
         value = JAVA_UUID.sub(lambda found: self._name("uuid", found[0], give), value)
+        value = KAFKA_UUID.sub(lambda found: self._drawn(found[0], give), value)
         value = MOMENT.sub(self._moment, value)
         for known, name in (*self._fixed.items(), *self._texts.items()):
             if known:
@@ -92,6 +96,12 @@ class Names:
 
     def is_of_another(self, name: str) -> bool:
         return bool(OF_ANOTHER.match(name)) and not name.startswith(self.prefix)
+
+    def _drawn(self, text: str, give: bool) -> str:
+        """A text that reads like one of Kafka's random ids, by name, if it is one, and nobody's yet."""
+        value = uuid_from_text(text)
+        is_random = value[6] >> 4 == 4 and value[8] >> 6 == 2 and uuid_to_text(value) == text
+        return self._name("uuid", text, give) if is_random and text not in self._texts else text
 
     def _moment(self, found: re.Match[str]) -> str:
         for name, moment in (("<about now>", 0), ("<about now, less all of time>", INT64_MAX)):
