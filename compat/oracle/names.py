@@ -101,7 +101,8 @@ class Names:
         """A text that reads like one of Kafka's random ids, by name, if it is one, and nobody's yet."""
         value = uuid_from_text(text)
         is_random = value[6] >> 4 == 4 and value[8] >> 6 == 2 and uuid_to_text(value) == text
-        return self._name("uuid", text, give) if is_random and text not in self._texts else text
+        is_named = text in self._texts or text in self._fixed
+        return self._name("uuid", text, give) if is_random and not is_named else text
 
     def _moment(self, found: re.Match[str]) -> str:
         for name, moment in (("<about now>", 0), ("<about now, less all of time>", INT64_MAX)):
