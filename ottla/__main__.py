@@ -25,6 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from ottla.verify_command import verify_directories
 
             return verify_directories(given[1:])
+        if given[:1] == ["dump"]:
+            from ottla.dump_command import dump_files
+
+            return dump_files(given[1:])
         from ottla.broker_command import run_broker
 
         return run_broker(given)

@@ -3,13 +3,13 @@
 import argparse
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
+from ottla.output import run_printing, write_line
 from ottla.progress import Progress, size_text
 from storage import paths
-from storage.errors import DirectoryLocked, DiskFailure, StorageError
+from storage.errors import DirectoryLocked, DiskFailure
 from storage.verification.facts import ReplicaFacts
 from storage.verification.findings import Finding, Severity, Totals
 from storage.verification.read_only import ReadOnlyFileSystem
@@ -18,7 +18,6 @@ from storage.verification.verify import check_one, verify
 
 EXIT_SOUND = 0
 EXIT_DAMAGED = 1
-EXIT_UNUSABLE = 2
 
 BYTES_WORTH_A_PROCESS = 64 << 20
 """With fewer bytes to read the work is done before other processes have started."""
@@ -31,18 +30,7 @@ _PLURALS = {"directories": "directory", "partitions": "partition", "segments": "
 def verify_directories(arguments: Sequence[str]) -> int:
     """Run the command; returns its exit status."""
     options = read_options(arguments)
-    try:
-        return _verify(options)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more
-        return EXIT_UNUSABLE
-    except StorageError as error:
-        sys.stderr.write(f"ottla verify: {error}\n")
-        return EXIT_UNUSABLE
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"ottla verify: {where}{error.strerror or error}\n")
-        return EXIT_UNUSABLE
+    return run_printing("verify", lambda: _verify(options))
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -102,9 +90,8 @@ def _verify(options: argparse.Namespace) -> int:
                 progress.hide()
             for finding in findings:
                 counts[finding.severity] += 1
-                sys.stdout.write((_as_json(finding) if options.json else _as_text(finding)) + "\n")
-    sys.stdout.write((_summary_json(totals, counts) if options.json else _summary(totals, counts)) + "\n")
-    sys.stdout.flush()
+                write_line(_as_json(finding) if options.json else _as_text(finding))
+    write_line(_summary_json(totals, counts) if options.json else _summary(totals, counts))
     return EXIT_DAMAGED if counts[Severity.DAMAGE] else EXIT_SOUND
 
 

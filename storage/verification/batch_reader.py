@@ -36,6 +36,8 @@ class Unreadable(NamedTuple):
     reason: str
     is_torn: bool
     """The file ends inside a batch, or in zeros: what a crash leaves of the last write."""
+    header: RecordBatch | None = None
+    """Of the batch that it begins with, if just the CRC is wrong."""
 
 
 class ReadBatch(NamedTuple):
@@ -61,6 +63,7 @@ def read_leniently(file: File, size: int, base_offset: int) -> Iterator[ReadBatc
             window = file.pread(min(WINDOW, size - position), position)
             window_position = position
             at = 0
+        header = None
         try:
             batch = check_header(file, window, at, position, size)
             is_whole = batch.size_bytes <= WHOLE_MAX
@@ -70,9 +73,10 @@ def read_leniently(file: File, size: int, base_offset: int) -> Iterator[ReadBatc
                 batch = check_header(file, window, 0, position, position + len(window))
             crc = crc32c(batch.data[ATTRIBUTES_POSITION:]) if is_whole else _crc_of(file, position, batch)
             if crc != batch.crc:
+                header = batch
                 raise CorruptLog(file.path, position, f"the CRC is {batch.crc}, that of the bytes is {crc}")
         except (CorruptLog, UnsupportedFormat) as error:
-            found = _find_behind(file, error, position, size, next_offset, base_offset)
+            found = _find_behind(file, error, position, size, next_offset, base_offset, header)
             yield found
             position = found.end
             window = b""
@@ -83,7 +87,13 @@ def read_leniently(file: File, size: int, base_offset: int) -> Iterator[ReadBatc
 
 
 def _find_behind(
-    file: File, error: CorruptFile, position: int, size: int, next_offset: int, base_offset: int
+    file: File,
+    error: CorruptFile,
+    position: int,
+    size: int,
+    next_offset: int,
+    base_offset: int,
+    header: RecordBatch | None,
 ) -> Unreadable:
     found = find_next_batch(file, position + 1, size, next_offset, base_offset + (1 << 31))
     reason = error.reason
@@ -91,7 +101,8 @@ def _find_behind(
     if found is None and _is_zero(file, position, size):
         reason = f"at byte {position}: nothing but zeros"
         is_torn = True
-    return Unreadable(position, size if found is None else found, _without_position(reason), is_torn)
+    end = size if found is None else found
+    return Unreadable(position, end, _without_position(reason), is_torn, header)
 
 
 def _without_position(reason: str) -> str:
