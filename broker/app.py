@@ -44,6 +44,8 @@ from broker.partitions.manager import open_partitions
 from broker.raft.service import QuorumMismatch
 from broker.raft.voters import VoterEndpoint
 from broker.services import Services
+from broker.share.coordinator import open_share_coordinator
+from broker.share.host import open_share_host
 from broker.transactions.service import open_transactions
 from storage.errors import DiskFailure, StorageError
 from storage.filesystem import FileSystem, RealFileSystem
@@ -183,6 +185,8 @@ async def serve(
                 open_partitions(services, directories) as services.partitions,
                 open_groups(services) as services.groups,
                 open_transactions(services) as services.transactions,
+                open_share_coordinator(services) as services.share_coordinator,
+                open_share_host(services) as services.share,
                 serve_listeners(
                     bound,
                     dispatch_for,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from broker.metadata.image import MetadataImage
     from broker.metadata.producer_ids import ProducerIds
     from broker.partitions.manager import PartitionManager
+    from broker.share.coordinator import ShareCoordinator
+    from broker.share.host import ShareHost
     from broker.transactions.service import TransactionService
 
 Result = TypeVar("Result")
@@ -39,6 +41,8 @@ class Services:
     partitions: "PartitionManager"
     groups: "GroupService"
     transactions: "TransactionService"
+    share_coordinator: "ShareCoordinator"
+    share: "ShareHost"
 
     @property
     def image(self) -> "MetadataImage":

@@ -1,4 +1,4 @@
-"""FindCoordinator (10): which broker keeps a group or a transactional id."""
+"""FindCoordinator (10): which broker keeps a group, a transactional id or a share partition."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -17,6 +17,7 @@ TOPIC_WAIT_SECONDS: Final = 5.0
 """How long a coordinator's first client waits for the topic that is made for it."""
 
 BATCHES_VERSION: Final = 4  # KIP-699
+SHARE_VERSION: Final = 6  # KIP-932
 
 INVALID_REQUEST_TEXT: Final = (
     "This most likely occurs because of a request being malformed by the client library or the message was "
@@ -48,7 +49,7 @@ def handle(
         return answer([refuse(key, request.key_type) for key in keys], call.version)
 
     def build() -> FindCoordinatorResponse:
-        return answer([find(key, service, call) for key in keys], call.version)
+        return answer([find(key, request.key_type, service, call) for key in keys], call.version)
 
     if service.topic in call.services.image.topics or not keys:
         return build()
@@ -61,6 +62,8 @@ def coordinator(key_type: int, call: Call) -> CoordinatorService[Any] | None:
         return call.services.groups
     if key_type == KeyType.TRANSACTION:
         return call.services.transactions
+    if key_type == KeyType.SHARE and call.version >= SHARE_VERSION:
+        return call.services.share_coordinator
     return None
 
 
@@ -77,11 +80,14 @@ def when_topic_exists(
     return waiting
 
 
-def find(key: str, service: CoordinatorService[Any], call: Call) -> Coordinator:
+def find(key: str, key_type: int, service: CoordinatorService[Any], call: Call) -> Coordinator:
     """The leader of the partition that keeps the key, if it can be reached."""
     services = call.services
     image = services.image
-    partition = image.partition(service.topic, service.partition_for(key))
+    kept = share_partition_key(key) if key_type == KeyType.SHARE else key
+    if kept is None:
+        return refuse(key, key_type)
+    partition = image.partition(service.topic, service.partition_for(kept))
     if partition is not None:
         node = services.advertised.node(image, partition.leader, call)
         if node is not None and not node.is_fenced:
@@ -89,8 +95,18 @@ def find(key: str, service: CoordinatorService[Any], call: Call) -> Coordinator:
     return nowhere(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
 
 
+def share_partition_key(key: str) -> str | None:
+    """The key of a share partition as it is kept, ``group:topic id:partition``; None if it is no such key."""
+    from broker.share.state import SharePartitionKey
+
+    try:
+        return SharePartitionKey.from_text(key).text
+    except ValueError:
+        return None
+
+
 def refuse(key: str, key_type: int) -> Coordinator:
-    """Only groups and transactional ids have a coordinator here."""
+    """There is no such key."""
     message = "" if key_type == KeyType.SHARE else INVALID_REQUEST_TEXT
     return nowhere(key, ErrorCode.INVALID_REQUEST, message)
 

@@ -98,7 +98,7 @@ group.min.session.timeout.ms                              INT       6000        
 group.share.assignment.interval.ms                        INT       1000                 0..             MEDIUM  cluster-wide
 group.share.assignor.offload.enable                       BOOLEAN   true                 any             MEDIUM  cluster-wide  internal
 group.share.assignors                                     LIST      simple               []+             MEDIUM  read-only
-group.share.delivery.count.limit                          INT       5                    2..10           MEDIUM  read-only
+group.share.delivery.count.limit                          INT       5                    2..10           MEDIUM  read-only     heeded
 group.share.dlq.manager.class.name                        STRING    org.apache.kafka.server.share.dlq.DefaultShareGroupDLQManager  any  MEDIUM  read-only  internal
 group.share.heartbeat.interval.ms                         INT       5000                 1..             MEDIUM  read-only
 group.share.initialize.retry.interval.ms                  INT       30000                1..             LOW     read-only     internal
@@ -108,7 +108,7 @@ group.share.max.heartbeat.interval.ms                     INT       15000       
 group.share.max.partition.max.record.locks                INT       4000                 2000..10000     MEDIUM  read-only
 group.share.max.record.lock.duration.ms                   INT       60000                30000..3600000  MEDIUM  read-only
 group.share.max.session.timeout.ms                        INT       60000                1..             MEDIUM  read-only
-group.share.max.share.sessions                            INT       2000                 1..             MEDIUM  read-only
+group.share.max.share.sessions                            INT       2000                 1..             MEDIUM  read-only     heeded
 group.share.max.size                                      INT       200                  1..1000         MEDIUM  read-only
 group.share.min.assignment.interval.ms                    INT       0                    0..             MEDIUM  read-only
 group.share.min.delivery.count.limit                      INT       2                    2..5            MEDIUM  read-only
@@ -116,9 +116,9 @@ group.share.min.heartbeat.interval.ms                     INT       5000        
 group.share.min.partition.max.record.locks                INT       100                  100..2000       MEDIUM  read-only
 group.share.min.record.lock.duration.ms                   INT       15000                1000..30000     MEDIUM  read-only
 group.share.min.session.timeout.ms                        INT       45000                1..             MEDIUM  read-only
-group.share.partition.max.record.locks                    INT       2000                 100..10000      MEDIUM  read-only
+group.share.partition.max.record.locks                    INT       2000                 100..10000      MEDIUM  read-only     heeded
 group.share.persister.class.name                          STRING    org.apache.kafka.server.share.persister.DefaultStatePersister  any  MEDIUM  read-only  internal
-group.share.record.lock.duration.ms                       INT       30000                1000..3600000   MEDIUM  read-only
+group.share.record.lock.duration.ms                       INT       30000                1000..3600000   MEDIUM  read-only     heeded
 group.share.session.timeout.ms                            INT       45000                1..             MEDIUM  read-only
 group.streams.acceptable.recovery.lag                     LONG      10000                0..             MEDIUM  read-only     internal
 group.streams.assignment.interval.ms                      INT       1000                 0..             MEDIUM  cluster-wide
@@ -340,17 +340,17 @@ security.providers                                        STRING    null        
 server.max.startup.time.ms                                LONG      9223372036854775807  0..             MEDIUM  read-only     internal
 share.coordinator.append.linger.ms                        INT       -1                   -1..            MEDIUM  read-only
 share.coordinator.cached.buffer.max.bytes                 INT       1048588              524288..        MEDIUM  cluster-wide
-share.coordinator.cold.partition.snapshot.interval.ms     INT       300000               1..             LOW     read-only     internal
+share.coordinator.cold.partition.snapshot.interval.ms     INT       300000               1..             LOW     read-only     internal  heeded
 share.coordinator.load.buffer.size                        INT       5242880              1..             HIGH    read-only
-share.coordinator.snapshot.update.records.per.snapshot    INT       500                  0..500          MEDIUM  read-only
-share.coordinator.state.topic.compression.codec           INT       0                    any             HIGH    read-only
+share.coordinator.snapshot.update.records.per.snapshot    INT       500                  0..500          MEDIUM  read-only     heeded
+share.coordinator.state.topic.compression.codec           INT       0                    any             HIGH    read-only     heeded
 share.coordinator.state.topic.min.isr                     SHORT     2                    1..             HIGH    read-only     heeded
 share.coordinator.state.topic.num.partitions              INT       50                   1..             HIGH    read-only     heeded
-share.coordinator.state.topic.prune.interval.ms           INT       300000               1..             LOW     read-only     internal
+share.coordinator.state.topic.prune.interval.ms           INT       300000               1..             LOW     read-only     internal  heeded
 share.coordinator.state.topic.replication.factor          SHORT     3                    1..             HIGH    read-only     heeded
 share.coordinator.state.topic.segment.bytes               INT       104857600            1..             HIGH    read-only     heeded
 share.coordinator.threads                                 INT       1                    1..             MEDIUM  read-only
-share.coordinator.write.timeout.ms                        INT       5000                 1..             HIGH    read-only
+share.coordinator.write.timeout.ms                        INT       5000                 1..             HIGH    read-only     heeded
 share.fetch.purgatory.purge.interval.requests             INT       1000                 any             MEDIUM  read-only
 socket.connection.setup.timeout.max.ms                    LONG      30000                any             MEDIUM  read-only
 socket.connection.setup.timeout.ms                        LONG      10000                any             MEDIUM  read-only

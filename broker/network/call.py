@@ -1,5 +1,6 @@
 """Who asks, and through which door: what a handler knows about a request beside its body."""
 
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ConnectionState:
     """
 
     __slots__ = (
+        "_when_closed",
         "client_software_name",
         "client_software_version",
         "listener",
@@ -55,9 +57,22 @@ class ConnectionState:
         self.local_address = local_address
         self.client_software_name = ""
         self.client_software_version = ""
+        self._when_closed: dict[Hashable, Callable[[], None]] | None = None
 
     def __str__(self) -> str:
         return f"{self.peer} ({self.listener.name})"
+
+    def when_closed(self, key: Hashable, callback: Callable[[], None]) -> None:
+        """Call this when the connection ends, in the place of what was given under the same key."""
+        if self._when_closed is None:
+            self._when_closed = {}
+        self._when_closed[key] = callback
+
+    def closed(self) -> None:
+        """The connection has ended."""
+        callbacks, self._when_closed = self._when_closed, None
+        for callback in (callbacks or {}).values():
+            callback()
 
 
 class Call:

@@ -382,3 +382,7 @@ class Connection:
             if buffer is not None:
                 self._surroundings.memory.give_back(self, buffer, reusable=not in_use)
         self._peer.close()
+        try:
+            self.state.closed()
+        except Exception as error:
+            self._surroundings.log.failure(f"the end of {self.state} was met with an error", error)

@@ -32,13 +32,6 @@ SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
     "groups of the newer protocols are not served yet": (
         "share_group_heartbeat",
         "share_group_describe",
-        "share_fetch",
-        "share_acknowledge",
-        "initialize_share_group_state",
-        "read_share_group_state",
-        "write_share_group_state",
-        "delete_share_group_state",
-        "read_share_group_state_summary",
         "describe_share_group_offsets",
         "alter_share_group_offsets",
         "delete_share_group_offsets",
@@ -80,6 +73,8 @@ UNANNOUNCED: Final = tuple(
     for name in names
 )
 
+NO_RANGE: Final = "Kafka names a range that ends before it begins"
+
 KNOWN: Final = (
     Known("produce: null records: *", "hangs", "INVALID_RECORD", STUCK),
     Known("fetch: topics without name and id: two, waiting", "hangs", "UNKNOWN_SERVER_ERROR", STUCK),
@@ -94,5 +89,6 @@ KNOWN: Final = (
     ),
     Known("transactions: adding for no transaction: *", "hangs", "INVALID_REQUEST", STUCK),
     Known("cluster: *: *", "7-33", "25-33", OLD_LEVELS, "/supported_features/metadata.version"),
+    Known("share_fetch: batch sizes: pieces of 0", "success", "success", NO_RANGE),
     *UNANNOUNCED,
 )

@@ -21,6 +21,10 @@ ADDRESSES: Final = {
     "FindCoordinator.port": "port",
     "Metadata.brokers.host": "host",
     "Metadata.brokers.port": "port",
+    "ShareAcknowledge.node_endpoints.host": "host",
+    "ShareAcknowledge.node_endpoints.port": "port",
+    "ShareFetch.node_endpoints.host": "host",
+    "ShareFetch.node_endpoints.port": "port",
 }
 """Compared with the address by which the broker was reached."""
 
@@ -96,6 +100,10 @@ UNORDERED: Final = (
     "Produce.responses.partition_responses",
     "WriteTxnMarkers.markers.topics",
     "WriteTxnMarkers.markers.topics.partitions",
+    "ShareAcknowledge.responses",
+    "ShareAcknowledge.responses.partitions",
+    "ShareFetch.responses",
+    "ShareFetch.responses.partitions",
 )
 """Lists whose order in Kafka is that of a hash table: compared by their contents."""
 

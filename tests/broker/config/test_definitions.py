@@ -157,13 +157,14 @@ def sources() -> str:
 
 
 def is_used(known: Definition, code: str) -> bool:
-    """Whether code names the setting, or the topic setting that has its default from it."""
+    """Whether code names the setting, or that of a topic or a group that has its default from it."""
     if f'"{known.name}"' in code:
         return True
     return any(
-        f'"{topic.name}"' in code or f".{topic.name.replace('.', '_')}" in code
-        for topic in definitions(Scope.TOPIC)
-        if known.name in (name for name, _ in topic.synonyms)
+        f'"{own.name}"' in code or f".{own.name.replace('.', '_')}" in code
+        for scope in (Scope.TOPIC, Scope.GROUP)
+        for own in definitions(scope)
+        if known.name in (name for name, _ in own.synonyms)
     )
 
 
