@@ -235,9 +235,9 @@ def a_version_too_few(answer: Message) -> None:
 
 
 def a_known_difference_that_is_gone(answer: Message) -> None:
-    """EndTxn is announced as Kafka does, and the list of differences still says that it is not."""
+    """ElectLeaders is announced as Kafka does, and the list of differences still says that it is not."""
     if isinstance(answer, ApiVersionsResponse) and len(answer.api_keys) > 1:
-        answer.api_keys.append(ApiVersion(api_key=26, min_version=0, max_version=5))
+        answer.api_keys.append(ApiVersion(api_key=43, min_version=0, max_version=2))
 
 
 def a_throttled_client(answer: Message) -> None:
