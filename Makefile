@@ -2,6 +2,7 @@
 # make test    everything: all tests, then format, lint and types
 # make check   format, lint, types and the fast tests, in under a minute
 # make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
+# make bench-storage   what files cost, beside Apache Kafka: many partitions, recovery, compaction (needs Java)
 # make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
 # make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java and Maven)
 # make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
@@ -16,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types fast bench bench-peers matrix oracle clean
+.PHONY: help run test check format lint types fast bench bench-storage bench-peers matrix oracle clean
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -46,6 +47,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-storage: $(VENV)/.dev
+	$(BIN)/python -m benchmarks storage $(ARGS)
 
 bench-peers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks peers $(ARGS)

@@ -1,4 +1,6 @@
-"""``python -m benchmarks`` measures one broker; ``python -m benchmarks peers`` measures it beside others."""
+"""``python -m benchmarks`` measures one broker, ``python -m benchmarks peers`` measures it beside others, and
+``python -m benchmarks storage`` what its files cost.
+"""
 
 import sys
 
@@ -8,6 +10,10 @@ def main(arguments: list[str]) -> int:
         from benchmarks.peers.command import main as measure_peers
 
         return measure_peers(arguments[1:])
+    if arguments[:1] == ["storage"]:
+        from benchmarks.storage.command import main as measure_storage
+
+        return measure_storage(arguments[1:])
     from benchmarks.one_broker import main as measure_one_broker
 
     return measure_one_broker(arguments)

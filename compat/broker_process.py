@@ -45,6 +45,8 @@ class BrokerProcess:
         settled.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's second start has its bytecode
         self.environment = {**settled, **(environment or {})}
         self.address = ""
+        self.root = ROOT
+        """The tree whose broker it is."""
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -103,7 +105,7 @@ class BrokerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                cwd=ROOT,
+                cwd=self.root,
                 env=self.environment,
             )
 

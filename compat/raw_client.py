@@ -69,8 +69,8 @@ def produce_error(answer: bytes, topic: str) -> int:
 class RawClient:
     """One connection that asks and waits for the answer."""
 
-    def __init__(self, address: str) -> None:
-        self._socket = socket.create_connection(split_address(address), timeout=30)
+    def __init__(self, address: str, *, timeout_seconds: float = 30) -> None:
+        self._socket = socket.create_connection(split_address(address), timeout=timeout_seconds)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> "RawClient":

@@ -41,9 +41,11 @@ def partitions_round(address: str, pid: int) -> dict[str, float]:
     }
 
 
-def produce_until_acknowledged(client: RawClient, topic: str, request: bytes) -> None:
+def produce_until_acknowledged(
+    client: RawClient, topic: str, request: bytes, *, timeout_seconds: float = READY_TIMEOUT_SECONDS
+) -> None:
     """Produce, and again if the broker does not know all partitions of a new topic yet."""
-    deadline = time.monotonic() + READY_TIMEOUT_SECONDS
+    deadline = time.monotonic() + timeout_seconds
     while codes := produce_errors(client.ask(request), topic):
         if not codes <= NOT_READY_YET or time.monotonic() > deadline:
             raise RuntimeError(f"records were refused with errors {sorted(codes)}")

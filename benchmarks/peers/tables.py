@@ -94,12 +94,13 @@ def markdown(results: Results) -> str:
                 "|---|---|--:|" + "--:|" * len(peers),
             ]
         cells = [row.figure.name, unit_of(row.figure), value_of(row, ours)]
-        cells += [_peer_cell(row, ours, peer) for peer in peers]
+        cells += [peer_cell(row, ours, peer) for peer in peers]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join([*lines, END])
 
 
-def _peer_cell(row: Row, ours: str, peer: str) -> str:
+def peer_cell(row: Row, ours: str, peer: str) -> str:
+    """A peer's own median, and what ours is divided by it."""
     ratio = row.ratio(ours, peer)
     if ratio is None:
         return value_of(row, peer)
@@ -107,12 +108,12 @@ def _peer_cell(row: Row, ours: str, peer: str) -> str:
     return f"{value_of(row, peer)} · " + (f"**{text}**" if row.is_ahead(ours, peer) else text)
 
 
-def replace_block(document: str, block: str) -> str:
+def replace_block(document: str, block: str, *, begin: str = BEGIN, end: str = END) -> str:
     """The document with its block of figures replaced.  Raises ValueError if it has none."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"there is no block between {BEGIN!r} and {END!r}")
+    before, found_begin, rest = document.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found_begin or not found_end:
+        raise ValueError(f"there is no block between {begin!r} and {end!r}")
     return before + block + after
 
 

@@ -1,0 +1,1 @@
+"""What storage costs: many partitions, recovery, compaction, and appends beside those of an earlier Ottla."""
