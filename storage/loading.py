@@ -76,6 +76,12 @@ def load_log(
         recovered_producers = parts.producers
     segments, log_end, epochs, snapshots = parts.segments, parts.log_end, parts.leader_epochs, parts.snapshots
     producers = recovered_producers
+    if not segments:
+        # The old ones were deleted, and the name of a new one was lost: no offset is used a second time, but
+        # the producers may be those of a log that was given up.
+        log_end = max(log_start, recovery_point)
+        snapshots.clear()
+        producers = None
     if log_end < log_start:
         services.report(
             f"{directory} ends at offset {log_end}, but is known to start at {log_start}; "
@@ -89,7 +95,7 @@ def load_log(
         producers = None
         log_end = log_start
     if not segments:
-        segments.append(create_segment(services, directory, log_start, config, now_ms))
+        segments.append(create_segment(services, directory, log_end, config, now_ms))
         segments[-1].seal()  # with the files that a closed log has
     segments[-1].load()
     log_start = max(log_start, segments[0].base_offset)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from threading import Lock as ThreadLock
 
 from protocol.uuids import ONE_UUID
 from storage import paths
@@ -103,6 +104,20 @@ class LogDirectory:
         self._log_starts = self._read_checkpoint(paths.LOG_STARTS)
         self._high_watermarks = self._read_checkpoint(paths.HIGH_WATERMARKS)
         self._cleaner_offsets = self._read_checkpoint(paths.CLEANER_OFFSETS)
+        self._checkpoints = {
+            paths.RECOVERY_POINTS: self._recovery_points,
+            paths.LOG_STARTS: self._log_starts,
+            paths.HIGH_WATERMARKS: self._high_watermarks,
+            paths.CLEANER_OFFSETS: self._cleaner_offsets,
+        }
+        self._begun_writes = 0
+        self._finished_writes = dict.fromkeys(self._checkpoints, 0)
+        self._write_lock = ThreadLock()
+        self._stale: set[Replica] = set()
+        """Gone, but still in a checkpoint's file: a new log of the same name must not be taken for it."""
+        for offsets in self._checkpoints.values():
+            for replica in offsets.keys() - self._replicas - self._futures.keys():
+                self._forget(replica)
 
     @classmethod
     def open(
@@ -140,8 +155,10 @@ class LogDirectory:
                 properties = read_meta_properties(file_system, path)
                 broker_epoch = read_clean_shutdown(file_system, path)
                 if broker_epoch is not None:
-                    # On the device before any log changes: else a power cut could leave it behind.
                     file_system.remove(os.path.join(path, paths.CLEAN_SHUTDOWN))
+                if broker_epoch is not None or replicas:
+                    # The mark must be gone from the device, too, before any log changes, or a power cut could
+                    # leave it behind.  If it is not there, a start that came to nothing may have removed it.
                     file_system.sync_directory(path)
                 return cls(
                     path,
@@ -229,6 +246,11 @@ class LogDirectory:
         self, directory: str, replica: Replica, topic_id: bytes, config: LogConfig, start: int, now_ms: int
     ) -> PartitionLog:
         self._is_touched = True
+        if replica in self._stale:
+            stale = set(self._stale)
+            for name in self._checkpoints:
+                self._begin_write(name)()
+            self._stale -= stale
         try:
             self.services.file_system.make_directory(directory)
             write_topic_id(self.services.file_system, directory, topic_id)
@@ -306,6 +328,11 @@ class LogDirectory:
             )
         except OSError as error:
             raise DiskFailure(directory, "open", error) from error
+        for name in (paths.RECOVERY_POINTS, paths.HIGH_WATERMARKS, paths.CLEANER_OFFSETS):
+            if self._checkpoints[name].get(replica, 0) > log.log_end:
+                # Recovery has cut it: what is written there from now on is not what the checkpoint is about.
+                self._checkpoints[name][replica] = log.log_end
+                self._begin_write(name)()
         self._unrecovered.discard(replica)
         return log
 
@@ -505,14 +532,14 @@ class LogDirectory:
         except OSError as error:
             raise DiskFailure(path, "rename", error) from error
         self._unrecovered.discard(replica)
-        for offsets in (
-            self._recovery_points,
-            self._log_starts,
-            self._high_watermarks,
-            self._cleaner_offsets,
-        ):
-            offsets.pop(replica, None)
+        self._forget(replica)
         return target
+
+    def _forget(self, replica: Replica) -> None:
+        """Nothing that a checkpoint says is true of this replica any more."""
+        for offsets in self._checkpoints.values():
+            if offsets.pop(replica, None) is not None:
+                self._stale.add(replica)
 
     def _unique(self) -> str:
         return f"{self.services.random_below(1 << 128):032x}"
@@ -531,27 +558,26 @@ class LogDirectory:
 
         If a log was truncated, what the cleaner's checkpoint says of it goes back as well.
         """
-        cleaner_offsets: bytes | None = None
+        lowers_cleaner_offset = False
         for replica, log in self._open_logs():
             self._recovery_points[replica] = log.recovery_point
             cleaned = self._cleaner_offsets.get(replica)
             if cleaned is not None and log.lowest_cut is not None and cleaned > log.lowest_cut:
                 # What is written there now was never cleaned.
                 self._cleaner_offsets[replica] = log.lowest_cut
-                cleaner_offsets = format_offsets(self._cleaner_offsets)
+                lowers_cleaner_offset = True
             log.lowest_cut = None
-            if log.log_start > log.first_base:
+            if log.needs_stored_start:
                 self._log_starts[replica] = log.log_start
             else:
                 self._log_starts.pop(replica, None)
-        recovery_points = format_offsets(self._recovery_points)
-        log_starts = format_offsets(self._log_starts)
+        writes = [self._begin_write(paths.RECOVERY_POINTS), self._begin_write(paths.LOG_STARTS)]
+        if lowers_cleaner_offset:
+            writes.append(self._begin_write(paths.CLEANER_OFFSETS))
 
         def write() -> None:
-            self._write_checkpoint(paths.RECOVERY_POINTS, recovery_points)
-            self._write_checkpoint(paths.LOG_STARTS, log_starts)
-            if cleaner_offsets is not None:
-                self._write_checkpoint(paths.CLEANER_OFFSETS, cleaner_offsets)
+            for write_one in writes:
+                write_one()
 
         return write
 
@@ -563,8 +589,7 @@ class LogDirectory:
         """The same for the high watermarks, which are due more often."""
         for replica, log in self._open_logs():
             self._high_watermarks[replica] = log.high_watermark
-        high_watermarks = format_offsets(self._high_watermarks)
-        return lambda: self._write_checkpoint(paths.HIGH_WATERMARKS, high_watermarks)
+        return self._begin_write(paths.HIGH_WATERMARKS)
 
     def cleaner_offset(self, topic: str, partition: int) -> int | None:
         """Up to where the cleaner has been in a log; None if it never was."""
@@ -584,7 +609,7 @@ class LogDirectory:
         if replica in self._replicas:
             self._cleaner_offsets[replica] = offset
         directory = self._replica_path(topic, partition)
-        content = format_offsets(self._cleaner_offsets)
+        write_offsets = self._begin_write(paths.CLEANER_OFFSETS)
 
         def write() -> None:
             try:
@@ -594,7 +619,21 @@ class LogDirectory:
                 return  # deleted meanwhile
             except OSError as error:
                 raise DiskFailure(directory, "flush", error) from error
-            self._write_checkpoint(paths.CLEANER_OFFSETS, content)
+            write_offsets()
+
+        return write
+
+    def _begin_write(self, name: str) -> Callable[[], None]:
+        """Calling the answer writes a checkpoint as it is now, unless a later one has been written since."""
+        content = format_offsets(dict(self._checkpoints[name]))  # a copy: threads may add to it
+        self._begun_writes += 1
+        number = self._begun_writes
+
+        def write() -> None:
+            with self._write_lock:
+                if number > self._finished_writes[name]:
+                    self._write_checkpoint(name, content)
+                    self._finished_writes[name] = number
 
         return write
 

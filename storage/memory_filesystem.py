@@ -8,7 +8,9 @@ rest chance had written already.
 import errno
 import os
 from collections.abc import Callable, Iterable
+from enum import Enum
 from random import Random
+from typing import NamedTuple
 
 from storage.filesystem import Buffer, File, FileSystem, Lock
 
@@ -17,16 +19,27 @@ class PowerCut(BaseException):
     """The machine stopped in the middle of an operation: nothing may catch this but a test."""
 
 
+class Names(Enum):
+    """Which changes to names a power cut may keep of those that no fsync of their directory has covered."""
+
+    IN_ORDER = "in order"
+    """A first part of them, directory by directory: a journal writes them in the order they were made."""
+    ANY = "any"
+    """Any of them, but for those that build on one that is lost; no more is promised by POSIX."""
+
+
 class _Inode:
     """A file's content, as seen and as on the device."""
 
-    __slots__ = ("durable", "modified_ms", "seen", "waiting")
+    __slots__ = ("durable", "has_failed", "modified_ms", "seen", "waiting")
 
     def __init__(self) -> None:
         self.seen = bytearray()
         self.durable = b""
         self.waiting: list[tuple[int, bytes | None]] = []
         """(position, bytes) of writes and (size, None) of truncations since the last fsync."""
+        self.has_failed = False
+        """An fsync failed: what it should have written is lost, whatever later ones say."""
         self.modified_ms = 0
 
     def apply(self, position: int, data: bytes | None) -> None:
@@ -37,10 +50,24 @@ class _Inode:
         self.waiting.append((position, data))
 
     def sync(self) -> None:
-        self.durable = bytes(self.seen)
+        if self.has_failed:
+            content = bytearray(self.durable)
+            for position, data in self.waiting:
+                if data is None:
+                    _resize(content, position)
+                else:
+                    _overwrite(content, position, data)
+            self.durable = bytes(content)
+        else:
+            self.durable = bytes(self.seen)
         self.waiting.clear()
 
-    def lose_power(self, chance: Random | None, sector_bytes: int) -> None:
+    def fail_sync(self) -> None:
+        self.has_failed = True
+        self.waiting.clear()
+
+    def lose_power(self, chance: Random | None, sector_bytes: int, names: Names) -> None:
+        self.has_failed = False
         if chance is not None and sector_bytes:
             self._lose_sectors(chance, sector_bytes)
             return
@@ -86,27 +113,45 @@ class _Directory:
     def __init__(self) -> None:
         self.seen: dict[str, _Inode | _Directory] = {}
         self.durable: dict[str, _Inode | _Directory] = {}
-        self.waiting: list[tuple[str, str | None, _Inode | _Directory | None]] = []
-        """(name, None, node) created, (name, None, None) removed, (old name, new name, None) renamed."""
+        self.waiting: list[_NameChange] = []
 
     def apply(self, name: str, new_name: str | None, node: "_Inode | _Directory | None") -> None:
         _change(self.seen, name, new_name, node)
-        self.waiting.append((name, new_name, node))
+        self.waiting.append(_NameChange(name, new_name, node))
 
     def sync(self) -> None:
         self.durable = dict(self.seen)
         self.waiting.clear()
 
-    def lose_power(self, chance: Random | None, sector_bytes: int) -> None:
-        # A journal keeps the order of changes to names, so a first part of them survives.
-        kept = chance.randrange(len(self.waiting) + 1) if chance is not None else 0
-        names = dict(self.durable)
-        for change in self.waiting[:kept]:
-            _change(names, *change)
-        self.seen = names
+    def lose_power(self, chance: Random | None, sector_bytes: int, names: Names) -> None:
+        entries = dict(self.durable)
+        for change in self._kept(chance, names) if chance is not None else ():
+            _change(entries, *change)
+        self.seen = entries
         self.sync()
-        for node in names.values():
-            node.lose_power(chance, sector_bytes)
+        for node in entries.values():
+            node.lose_power(chance, sector_bytes, names)
+
+    def _kept(self, chance: Random, names: Names) -> "list[_NameChange]":
+        if names is Names.IN_ORDER:
+            return self.waiting[: chance.randrange(len(self.waiting) + 1)]
+        kept = []
+        lost: set[str | None] = set()
+        for change in self.waiting:
+            touched = {change.name, change.new_name} - {None}
+            if touched & lost or chance.random() < 0.5:
+                lost |= touched
+            else:
+                kept.append(change)
+        return kept
+
+
+class _NameChange(NamedTuple):
+    """``name`` was created as ``node``, or became ``new_name``, or, if there is neither, was removed."""
+
+    name: str
+    new_name: str | None
+    node: _Inode | _Directory | None
 
 
 def _change(
@@ -158,9 +203,11 @@ class MemoryFile(File):
         content = bytes(data)
         room = file_system._room(position + len(content) - len(self._inode.seen))
         if (error := file_system._refusal("write", self.path)) is not None:
+            if kept := int(len(content) * file_system.refused_keeps):
+                self._inode.apply(position, content[:kept])
             raise error
         if file_system._mutates():
-            self._inode.apply(position, content)
+            self._inode.apply(position, content[: int(len(content) * file_system.cut_keeps)])
             raise PowerCut
         if room < 0:
             self._inode.apply(position, content[: max(len(content) + room, 0)])
@@ -172,13 +219,18 @@ class MemoryFile(File):
         return len(self._inode.seen)
 
     def truncate(self, size: int) -> None:
-        self._file_system._check("write", self.path, mutates=True)
+        self._file_system._check("truncate", self.path, mutates=True)
         if size != len(self._inode.seen):
             self._inode.apply(size, None)
             self._inode.modified_ms = self._file_system.now_ms()
 
     def sync(self) -> None:
-        self._file_system._check("sync", self.path, mutates=True)
+        try:
+            self._file_system._check("sync", self.path, mutates=True)
+        except OSError:
+            self._file_system.failed_syncs += 1
+            self._inode.fail_sync()
+            raise
         self._file_system.syncs += 1
         self._inode.sync()
 
@@ -195,6 +247,16 @@ class MemoryLock(Lock):
         self._held.discard(self._path)
 
 
+class _Refusal:
+    __slots__ = ("after", "error_number", "operation", "path_suffix")
+
+    def __init__(self, operation: str, path_suffix: str, error_number: int, after: int) -> None:
+        self.operation = operation
+        self.path_suffix = path_suffix
+        self.error_number = error_number
+        self.after = after
+
+
 class MemoryFileSystem(FileSystem):
     """Deterministic: what happens at a crash comes from the ``Random`` that ``lose_power`` is given."""
 
@@ -203,23 +265,34 @@ class MemoryFileSystem(FileSystem):
         self.capacity: int | None = None
         """Bytes that all files together may hold; above, a write is cut and ENOSPC."""
         self.stop_after: int | None = None
-        """So many changes from now the power is cut (``PowerCut``), the last one being torn."""
+        """So many changes from now the power is cut (``PowerCut``), in the middle of the last one."""
+        self.cut_keeps = 1.0
+        """If that is a write, this share of it reaches the cache."""
+        self.refused_keeps = 0.0
+        """The same for a write that is refused."""
         self.can_sync_all = True
         self.open_files = 0
         self.reads = 0
         self.syncs = 0
+        self.failed_syncs = 0
+        """Fsyncs of files that were refused: what they should have written is lost at the next power cut."""
         self._root = _Directory()
         self._locks: set[str] = set()
-        self._refusals: list[tuple[str, str, int]] = []
+        self._refusals: list[_Refusal] = []
 
     # Faults
 
-    def refuse(self, operation: str, error_number: int, *, path_suffix: str = "") -> None:
-        """Let the next operation of this name on such a path fail.
+    def refuse(self, operation: str, error_number: int, *, path_suffix: str = "", after: int = 0) -> None:
+        """Let the next operation of this name on such a path fail, or the one ``after`` so many.
 
-        The names are ``open``, ``read``, ``write``, ``sync``, ``rename`` and ``remove``.
+        The names are ``open``, ``read``, ``write``, ``truncate``, ``sync``, ``rename`` and ``remove``.
         """
-        self._refusals.append((operation, path_suffix, error_number))
+        self._refusals.append(_Refusal(operation, path_suffix, error_number, after))
+
+    @property
+    def refuses(self) -> bool:
+        """Something that ``refuse`` asked for has not been met yet."""
+        return bool(self._refusals)
 
     def refuse_nothing(self) -> None:
         """Forget what ``refuse`` asked for and nobody has met."""
@@ -230,14 +303,16 @@ class MemoryFileSystem(FileSystem):
         self._locks.clear()
         self.stop_after = None
 
-    def lose_power(self, chance: Random | None = None, *, sector_bytes: int = 0) -> None:
+    def lose_power(
+        self, chance: Random | None = None, *, sector_bytes: int = 0, names: Names = Names.IN_ORDER
+    ) -> None:
         """Forget what was not fsynced, or, with ``chance``, a random part of it, torn and reordered.
 
         With ``sector_bytes`` a file is torn between sectors only, as real devices do it; else anywhere,
         which finds more where nothing depends on that.
         """
         self.kill()
-        self._root.lose_power(chance, sector_bytes)
+        self._root.lose_power(chance, sector_bytes, names)
 
     def sync_everything(self) -> None:
         """As if all of it had reached the device by itself."""
@@ -245,10 +320,11 @@ class MemoryFileSystem(FileSystem):
 
     def _refusal(self, operation: str, path: str) -> OSError | None:
         for refusal in self._refusals:
-            refused, suffix, number = refusal
-            if refused == operation and path.endswith(suffix):
-                self._refusals.remove(refusal)
-                return OSError(number, os.strerror(number), path)
+            if refusal.operation == operation and path.endswith(refusal.path_suffix):
+                if not refusal.after:
+                    self._refusals.remove(refusal)
+                    return OSError(refusal.error_number, os.strerror(refusal.error_number), path)
+                refusal.after -= 1
         return None
 
     def _mutates(self) -> bool:
@@ -366,10 +442,17 @@ class MemoryFileSystem(FileSystem):
         parent.apply(name, None, None)
 
     def remove_tree(self, path: str) -> None:
-        if self.exists(path):
-            self._check("remove", path, mutates=True)
-            parent, name = self._parent(path)
-            parent.apply(name, None, None)
+        if not self.exists(path):
+            return
+        for name, node in list(self._directory(path).seen.items()):
+            inner = f"{path}/{name}"
+            if isinstance(node, _Directory):
+                self.remove_tree(inner)
+            else:
+                self.remove(inner)
+        self._check("remove", path, mutates=True)
+        parent, name = self._parent(path)
+        parent.apply(name, None, None)
 
     def sync_directory(self, path: str) -> None:
         self._check("sync", path, mutates=True)

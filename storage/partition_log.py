@@ -110,6 +110,7 @@ class PartitionLog:
         """Everything below is fsynced."""
         self.leader_epochs = leader_epochs
         self.producers = producers
+        producers.advance_high_watermark(high_watermark)  # it may have come from a walk through the log
         self._services = services
         self._snapshots = snapshots
         self._segments = segments
@@ -628,6 +629,7 @@ class PartitionLog:
             self.producers.clear(self.log_end)
             return
         load_producers(self.producers, self._snapshots, self._segments, self.log_start, self.log_end, now_ms)
+        self.producers.advance_high_watermark(self.high_watermark)
 
     def roll(self, *, now_ms: int) -> None:
         """Begin a new segment at the log end, unless the active one is empty."""
@@ -646,6 +648,8 @@ class PartitionLog:
         elif active.base_offset == base_offset:
             return active
         segment = self._add_segment(base_offset, now_ms)
+        # Also if what it is for is not written: nothing below its base may be written into it.
+        self.log_end = base_offset
         if not active.size_bytes:
             # It was far below what comes next: the offsets would not have fitted its index.
             self._drop(len(self._segments) - 2, len(self._segments) - 1, now_ms)
@@ -659,6 +663,7 @@ class PartitionLog:
         self._bases.append(base_offset)
         self._active = segment
         self._names_changed += 1
+        self._has_changes = True
         return segment
 
     # Durability
@@ -784,6 +789,11 @@ class PartitionLog:
     def first_base(self) -> int:
         """Base offset of the oldest segment; log_start may lie above it."""
         return self._bases[0]
+
+    @property
+    def needs_stored_start(self) -> bool:
+        """The files do not say where the log starts, or a power cut could bring back deleted ones."""
+        return self.log_start > self.first_base or self._names_synced < self._names_changed
 
     @property
     def segments(self) -> list[SegmentInfo]:

@@ -10,7 +10,7 @@ from struct import Struct, error
 
 from protocol.records.checksum import crc32c
 from storage import paths
-from storage.errors import CorruptFile, UnsupportedFormat
+from storage.errors import CorruptFile
 from storage.filesystem import FileSystem
 from storage.paths import parse_offset_name
 from storage.producer_state import NO_SEQUENCE, NO_TRANSACTION, ProducerBatch, ProducerEntry
@@ -61,7 +61,8 @@ def decode_producer_snapshot(path: str, content: bytes) -> list[ProducerEntry]:
     except error:
         raise CorruptFile(path, f"{len(content)} bytes are no producer snapshot") from None
     if version != VERSION:
-        raise UnsupportedFormat(path, f"unknown version {version}")
+        # Kafka, too, takes a snapshot of another version for a damaged one: the log says all that it did.
+        raise CorruptFile(path, f"unknown version {version}")
     if crc32c(memoryview(content)[_COVERED_POSITION:]) != stored_crc:
         raise CorruptFile(path, "wrong CRC")
     if count < 0 or len(content) != _ENTRIES_POSITION + count * _ENTRY.size:

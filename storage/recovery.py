@@ -121,7 +121,7 @@ def recover_log(
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
     if not segments:
         return LogParts([], log_start, epochs, stored_epochs or (), snapshots)
-    first = first_untrusted(segments, recovery_point)
+    first = trusted = first_untrusted(segments, recovery_point)
     for number in range(first):
         if (loss := find_index_damage(services, segments[number], names)) is not None:
             services.report(f"{loss}; it is rebuilt")
@@ -149,6 +149,10 @@ def recover_log(
             if segment.size_bytes == size:
                 if later:
                     segment.seal()
+                    if number < trusted:  # and will be again
+                        for file in segment.open_indexes():
+                            file.sync()
+                        services.file_system.sync_directory(directory)
                     segment.close()
                 continue
             number += 1

@@ -165,8 +165,9 @@ class Segment:
         self._is_loaded = True
 
     def has_index_in(self, names: Container[str]) -> bool:
-        """Whether the offset index is among the names of files in the directory."""
-        return os.path.basename(self.offset_index.path) in names
+        """Whether the offset and the time index are among the names of files in the directory."""
+        indexes = (self.offset_index, self.time_index)
+        return all(os.path.basename(index.path) in names for index in indexes)
 
     @property
     def max_timestamp(self) -> int:

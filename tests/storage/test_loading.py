@@ -6,7 +6,7 @@ import pytest
 
 from storage.config import LogConfig
 from storage.partition_log import PartitionLog
-from tests.storage.builders import DIRECTORY, World, batch, read_all, values
+from tests.storage.builders import DIRECTORY, World, batch, marker, read_all, values
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100)
 
@@ -185,13 +185,17 @@ def test_whatever_an_index_says_a_reader_gets_what_the_log_has(chance: Random) -
             assert read_all(log, offset)[0].base_offset == offset, content.hex()
 
 
-def test_a_missing_time_index_is_empty() -> None:
+def test_a_missing_time_index_is_rebuilt() -> None:
+    """Kafka takes it for an empty one, and so the segment for as old as its file."""
     world = closed(3)
-    world.memory.remove(f"{DIRECTORY}/{0:020d}.timeindex")
+    path = f"{DIRECTORY}/{0:020d}.timeindex"
+    content = world.memory.read_file(path)
+    world.memory.remove(path)
     log = world.open(CONFIG)
-    assert log.segments[0].max_timestamp == -1
+    assert log.segments[0].max_timestamp == 2
     assert log.find_by_timestamp(0) is not None
-    assert world.reports == []
+    log.close()
+    assert world.memory.read_file(path) == content
 
 
 def test_damaged_epochs_are_rebuilt() -> None:
@@ -274,3 +278,38 @@ def test_with_one_descriptor_for_all(chance: Random) -> None:
         log.read(chance.randrange(log.log_end), 100)
     assert world.memory.open_files <= 1
     assert len(values(read_all(log))) == 50
+
+
+def test_what_is_decided_is_stable_at_once_after_a_restart() -> None:
+    """The last stable offset stood still at the last transaction until something was written."""
+    world = World()
+    log = world.create(CONFIG)
+    new = batch(b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    log.append_as_leader(new, 0, now_ms=0)
+    log.append_as_leader(marker(commit=True, producer_id=1), 0, now_ms=0, from_client=False)
+    for recovered in (
+        world.open(CONFIG, was_clean=False, high_watermark=2),
+        world.open(CONFIG, high_watermark=2),
+    ):
+        assert (recovered.high_watermark, recovered.last_stable) == (2, 2)
+
+
+def test_a_log_without_segments_gives_no_offset_again() -> None:
+    """Retention has deleted all, and a power cut has taken the name of the segment that was to follow."""
+    world = closed(producer_id=1)
+    for name in world.names():
+        if not name.endswith(".snapshot"):
+            world.memory.remove(f"{DIRECTORY}/{name}")
+    log = world.open(CONFIG, was_clean=False, recovery_point=20)
+    assert (log.log_start, log.log_end) == (20, 20)
+    assert log.active_producers() == [], "they may be those of a log that was given up"
+
+
+def test_rolling_alone_is_a_change() -> None:
+    world = closed(3)
+    log = world.open(CONFIG)
+    log.roll(now_ms=0)
+    log.close()
+    world.reports.clear()
+    assert [segment.base_offset for segment in world.open(CONFIG).segments] == [0, 3]
+    assert world.reports == []

@@ -594,3 +594,98 @@ def test_on_the_operating_systems_files(tmp_path: Path) -> None:
     assert sorted(directory.replicas) == [("events", 0), ("events", 1)]
     assert len(read_all(reopened(directory))) == 10
     directory.close()
+
+
+# A replica of a name that another one had
+
+
+def test_a_new_log_is_not_taken_for_a_deleted_one_of_its_name(node: Node) -> None:
+    directory = node.open()
+    log = make(directory, count=10)
+    log.delete_records_before(8)
+    log.flush()
+    directory.begin_checkpoint()()
+    directory.begin_high_watermark_checkpoint()()
+    directory.delete_log("events", 0, now_ms=0)
+    log = make(directory, count=3)
+    node.memory.kill()
+    directory = node.open()
+    log = reopened(directory)
+    assert (log.log_start, log.log_end, log.recovery_point) == (0, 3, 0)
+    assert node.reports == []
+
+
+def test_nor_after_a_restart(node: Node) -> None:
+    directory = node.open()
+    log = make(directory, count=10)
+    log.delete_records_before(8)
+    directory.begin_checkpoint()()
+    directory.delete_log("events", 0, now_ms=0)
+    node.memory.kill()
+    directory = node.open()
+    make(directory, count=3)
+    node.memory.kill()
+    assert reopened(node.open()).log_end == 3
+
+
+def test_a_checkpoint_that_is_late_does_not_undo_a_later_one(node: Node) -> None:
+    directory = node.open()
+    log = make(directory)
+    late = directory.begin_high_watermark_checkpoint()
+    fill(log, 3)
+    directory.begin_high_watermark_checkpoint()()
+    late()
+    assert node.read("replication-offset-checkpoint") == b"0\n1\nevents 0 4\n"
+
+
+# What a power cut could bring back
+
+
+def test_a_start_that_comes_to_nothing_leaves_no_mark_of_a_clean_stop(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    directory.close()
+    node.memory.refuse("sync", errno.EIO)
+    with pytest.raises(DiskFailure):
+        node.open()
+    node.memory.kill()
+    directory = node.open()
+    assert not directory.was_clean
+    fill(reopened(directory), 1)
+    node.memory.lose_power()
+    assert not node.open().was_clean, "the mark is gone from the device"
+
+
+def test_where_a_log_starts_is_noted_until_deleted_segments_cannot_come_back(node: Node) -> None:
+    directory = node.open()
+    log = directory.create_log("events", 0, TOPIC_ID, LogConfig(segment_bytes=200), now_ms=0)
+    fill(log, 12)
+    log.flush()
+    log.delete_records_before(8)
+    log.remove_segments_below_log_start(now_ms=0)
+    log.delete_records_before(log.segments[1].base_offset)
+    log.remove_segments_below_log_start(now_ms=0)
+    start = log.log_start
+    assert log.first_base == start
+    directory.begin_checkpoint()()
+    node.memory.lose_power()
+    assert reopened(node.open()).log_start == start
+
+
+def test_a_checkpoint_goes_back_when_recovery_cuts_a_log(node: Node) -> None:
+    directory = node.open()
+    log = make(directory, count=10)
+    log.flush()
+    directory.begin_checkpoint()()
+    directory.begin_cleaner_checkpoint("events", 0, 9)()
+    node.memory.kill()
+    file = node.memory.open("data/events-0/00000000000000000000.log")
+    file.truncate(file.size() // 2)
+    directory = node.open()
+    log = reopened(directory)
+    assert log.log_end == 5
+    fill(log, 10)
+    node.memory.kill()
+    directory = node.open()
+    assert reopened(directory).recovery_point == 5
+    assert directory.cleaner_offset("events", 0) == 5

@@ -607,7 +607,7 @@ def test_what_a_failed_write_left_is_cut_before_the_next(world: World) -> None:
     original = world.memory._check
 
     def check(operation: str, path: str, *, mutates: bool = False) -> None:
-        if operation == "write":
+        if operation == "truncate":
             raise OSError(errno.EIO, "cannot truncate")
         original(operation, path, mutates=mutates)
 
@@ -631,3 +631,17 @@ def test_random_batches_come_back_as_they_were_sent(world: World, chance: Random
         append(log, batch(*contents, compression=chance.choice(list(Compression))))
         sent += contents
     assert [value for _, value in values(read_all(log, max_bytes=chance.randrange(100, 9000)))] == sent
+
+
+def test_nothing_is_written_below_the_base_of_a_segment_that_was_begun_in_vain(world: World) -> None:
+    """A follower whose leader has a gap rolls behind it; when that fails half-way the log goes on there."""
+    log = world.create()
+    append(log, batch(b"before"))
+    far = batch(b"far")
+    far.set_place(1 << 32, 0)
+    world.memory.refuse("write", errno.ENOSPC, path_suffix=".snapshot.tmp")
+    with pytest.raises(DiskFailure):
+        log.append_as_follower(bytes(far.data), now_ms=0)
+    append(log, batch(b"behind"))
+    world.memory.kill()
+    assert values(read_all(world.open(was_clean=False))) == [(0, b"before"), (1 << 32, b"behind")]

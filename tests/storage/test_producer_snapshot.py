@@ -1,6 +1,6 @@
 import pytest
 
-from storage.errors import CorruptFile, UnsupportedFormat
+from storage.errors import CorruptFile
 from storage.memory_filesystem import MemoryFileSystem
 from storage.producer_snapshot import ProducerSnapshots, decode_producer_snapshot, encode_producer_snapshot
 from storage.producer_state import ProducerBatch, ProducerEntry
@@ -70,8 +70,8 @@ def test_any_damage_is_found() -> None:
         decode_producer_snapshot("file", VECTOR + b"\0")
 
 
-def test_a_newer_version_is_not_damage() -> None:
-    with pytest.raises(UnsupportedFormat):
+def test_a_version_that_nobody_knows_is_damage() -> None:
+    with pytest.raises(CorruptFile):
         decode_producer_snapshot("file", b"\0\2" + VECTOR[2:])
 
 

@@ -347,3 +347,26 @@ def test_a_damaged_list_of_epochs_is_replaced_even_if_no_record_is_left() -> Non
     assert (log.log_end, log.leader_epochs.entries) == (0, ())
     assert world.memory.read_file(path) == b"0\n0\n"
     assert any(path in line for line in world.reports)
+
+
+def test_a_snapshot_of_zeros_costs_a_scan() -> None:
+    """What a power cut makes of a file whose size was written, and whose content was not."""
+    world, _ = crashed(batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0), *plain(10))
+    for name in world.names():
+        if name.endswith(".snapshot"):
+            size = world.memory.file_size(f"{DIRECTORY}/{name}")
+            world.memory.open(f"{DIRECTORY}/{name}").pwrite(bytes(size), 0)
+    log = recover(world, recovery_point=11)
+    assert [producer.producer_id for producer in log.active_producers()] == [1]
+
+
+def test_an_index_that_is_rebuilt_below_the_recovery_point_is_there_after_a_power_cut() -> None:
+    world, _ = crashed(*plain(20))
+    world.memory.sync_everything()
+    path = next(f"{DIRECTORY}/{name}" for name in world.names() if name.endswith(".timeindex"))
+    content = world.memory.read_file(path)
+    world.memory.remove(path)
+    world.memory.sync_everything()
+    recover(world, recovery_point=20)
+    world.memory.lose_power()
+    assert world.memory.read_file(path) == content
