@@ -393,7 +393,8 @@ class TransactionMachine:
         return decision
 
     def _write(self, decision: Decision, new: Transaction) -> None:
-        version = 1 if self._feature_level() >= 1 else 0
+        # What a producer of transactions v2 does must not be forgotten, whatever the cluster's level.
+        version = 1 if self._feature_level() >= 1 or new.version > 0 else 0
         decision.write(
             TransactionLogKey(transactional_id=new.transactional_id), stored(new, version), version
         )

@@ -153,8 +153,8 @@ class MarkerWriter:
 
     def _complete(self, partition: int, due: MarkersDue) -> None:
         def completed() -> None:
-            if ticket.outcome in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_ERROR):
-                self._retry(partition, due, ())
+            if ticket.outcome not in (ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE):
+                self._retry(partition, due, ())  # unless somebody else has become the coordinator
 
         ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
         self._service.ask_partition(

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+import trio
+
 from broker.coordination.clients import Client
 from broker.coordination.tickets import Ticket
 from broker.network.call import Call
@@ -62,18 +64,38 @@ def verify(
         return ticket
     (identity,) = producers
     client = Client.of(call.version, aborts_from=ABORTABLE_VERSION, adds_from=ADDING_VERSION)
-    verdicts, places = begin(batches, transactional, client, call)
-    if not places:
-        ticket.settle(verdicts)
-        return ticket
-    asked = ask_coordinator(services, transactional_id, identity, list(places), client)
+    get = services.config.get
+    pause_seconds = get("add.partitions.to.txn.retry.backoff.ms") / 1000
+    patience_seconds = (
+        min(get("add.partitions.to.txn.retry.backoff.max.ms"), get("request.timeout.ms")) / 1000
+    )
 
-    def answered() -> None:
-        for place, code in asked.outcome.items():
-            verdicts[places[place]] = told(code, client)
-        ticket.settle(verdicts)
+    def ask(patience_seconds: float) -> None:
+        verdicts, places = begin(batches, transactional, client, call)
+        if not places:
+            ticket.settle(verdicts)
+            return
+        asked = ask_coordinator(services, transactional_id, identity, list(places), client)
 
-    asked.then(answered)
+        def answered() -> None:
+            codes = asked.outcome
+            nursery = services.transactions.nursery
+            is_ending = ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
+            if is_ending and client is Client.ADDS and patience_seconds > 0 and nursery is not None:
+                nursery.start_soon(ask_again, patience_seconds - pause_seconds)
+                return
+            for place, code in codes.items():
+                verdicts[places[place]] = told(code, client)
+            ticket.settle(verdicts)
+
+        asked.then(answered)
+
+    async def ask_again(patience_seconds: float) -> None:
+        """The transaction before is still ending.  Its marker will take back what the logs have given out."""
+        await trio.sleep(pause_seconds)
+        ask(patience_seconds)
+
+    ask(patience_seconds)
     return ticket
 
 

@@ -6,8 +6,6 @@ A leader must not open a transaction of which the coordinator knows nothing: nob
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import trio
-
 from broker.coordination.clients import Client
 from broker.coordination.tickets import Ticket
 from broker.metadata.topic_names import TRANSACTION_STATE
@@ -35,7 +33,12 @@ def ask_coordinator(
     if TRANSACTION_STATE not in services.image.topics:
         ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     elif client is Client.ADDS:
-        _Adding(services, transactional_id, identity, partitions, ticket).ask()
+        added = commands.add_partitions(
+            services.transactions, transactional_id, identity, partitions, version=EPOCH_BUMP_VERSION
+        )
+        added.then(
+            lambda: ticket.settle({}) if added.outcome is ErrorCode.NONE else ticket.refuse(added.outcome)
+        )
     else:
         asked = commands.verify_partitions(services.transactions, transactional_id, identity, partitions)
 
@@ -49,56 +52,6 @@ def ask_coordinator(
 
         asked.then(verified)
     return ticket
-
-
-class _Adding:
-    """Adds partitions; asks again for a while if the transaction before is still ending."""
-
-    def __init__(
-        self,
-        services: "Services",
-        transactional_id: str,
-        identity: Identity,
-        partitions: Sequence[TransactionPartition],
-        ticket: Ticket[Refusals],
-    ) -> None:
-        self._services = services
-        self._transactional_id = transactional_id
-        self._identity = identity
-        self._partitions = partitions
-        self._ticket = ticket
-        self._patience_seconds: float = (
-            min(
-                services.config.get("add.partitions.to.txn.retry.backoff.max.ms"),
-                services.config.get("request.timeout.ms"),
-            )
-            / 1000
-        )
-
-    def ask(self) -> None:
-        asked = commands.add_partitions(
-            self._services.transactions,
-            self._transactional_id,
-            self._identity,
-            self._partitions,
-            version=EPOCH_BUMP_VERSION,
-        )
-        asked.then(lambda: self._answered(asked.outcome))
-
-    def _answered(self, code: ErrorCode) -> None:
-        nursery = self._services.transactions.nursery
-        if code is ErrorCode.NONE:
-            self._ticket.settle({})
-        elif code is ErrorCode.CONCURRENT_TRANSACTIONS and self._patience_seconds > 0 and nursery is not None:
-            nursery.start_soon(self._ask_again)
-        else:
-            self._ticket.refuse(code)
-
-    async def _ask_again(self) -> None:
-        pause_seconds = self._services.config.get("add.partitions.to.txn.retry.backoff.ms") / 1000
-        self._patience_seconds -= pause_seconds
-        await trio.sleep(pause_seconds)
-        self.ask()
 
 
 def _told(code: ErrorCode, client: Client) -> ErrorCode:

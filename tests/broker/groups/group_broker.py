@@ -85,7 +85,7 @@ class GroupBroker:
             1, Listener("PLAINTEXT"), Address("127.0.0.1", 1), Address("127.0.0.1", 9092)
         )
         call = Call(self.broker.services, connection, request.api_key, version, 1, client, START_MS)
-        return handler.handle(type(request).decode(request.encode(version), version), call)
+        return handler.handle(type(request).decode(bytearray(request.encode(version)), version), call)
 
     def ask(
         self, request: Message, response: type[Response], version: int, client: str = "client"
