@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from threading import Lock as ThreadLock
 
 from protocol.uuids import ONE_UUID
 from storage import paths
-from storage.checkpoints import Replica, format_offsets, read_offsets
+from storage.checkpoints import Replica
 from storage.config import LogConfig
+from storage.directory_checkpoints import DirectoryCheckpoints
 from storage.errors import (
-    CorruptFile,
     DirectoryLocked,
     DiskFailure,
     DuplicateReplica,
@@ -100,24 +99,7 @@ class LogDirectory:
         self._logs: dict[Replica, PartitionLog] = {}
         self._future_logs: dict[Replica, PartitionLog] = {}
         self._metadata_log: PartitionLog | None = None
-        self._recovery_points = self._read_checkpoint(paths.RECOVERY_POINTS)
-        self._log_starts = self._read_checkpoint(paths.LOG_STARTS)
-        self._high_watermarks = self._read_checkpoint(paths.HIGH_WATERMARKS)
-        self._cleaner_offsets = self._read_checkpoint(paths.CLEANER_OFFSETS)
-        self._checkpoints = {
-            paths.RECOVERY_POINTS: self._recovery_points,
-            paths.LOG_STARTS: self._log_starts,
-            paths.HIGH_WATERMARKS: self._high_watermarks,
-            paths.CLEANER_OFFSETS: self._cleaner_offsets,
-        }
-        self._begun_writes = 0
-        self._finished_writes = dict.fromkeys(self._checkpoints, 0)
-        self._write_lock = ThreadLock()
-        self._stale: set[Replica] = set()
-        """Gone, but still in a checkpoint's file: a new log of the same name must not be taken for it."""
-        for offsets in self._checkpoints.values():
-            for replica in offsets.keys() - self._replicas - self._futures.keys():
-                self._forget(replica)
+        self._checkpoints = DirectoryCheckpoints(services, path, {*self._replicas, *self._futures})
 
     @classmethod
     def open(
@@ -175,14 +157,6 @@ class LogDirectory:
                 raise
         except OSError as error:
             raise DiskFailure(path, "use log directory", error) from error
-
-    def _read_checkpoint(self, name: str) -> dict[Replica, int]:
-        try:
-            return read_offsets(self.services.file_system, os.path.join(self.path, name))
-        except CorruptFile as damage:
-            # All that a lost checkpoint costs is a longer recovery, or deleted records coming back.
-            self.services.report(f"{damage}; it is ignored")
-            return {}
 
     def write_properties(self, properties: MetaProperties) -> None:
         """Format the directory, or complete what an older Kafka wrote."""
@@ -246,11 +220,7 @@ class LogDirectory:
         self, directory: str, replica: Replica, topic_id: bytes, config: LogConfig, start: int, now_ms: int
     ) -> PartitionLog:
         self._is_touched = True
-        if replica in self._stale:
-            stale = set(self._stale)
-            for name in self._checkpoints:
-                self._begin_write(name)()
-            self._stale -= stale
+        self._checkpoints.prepare_for_new(replica)
         try:
             self.services.file_system.make_directory(directory)
             write_topic_id(self.services.file_system, directory, topic_id)
@@ -319,20 +289,16 @@ class LogDirectory:
                 topic_id,
                 config,
                 was_clean=replica not in self._unrecovered,
-                recovery_point=self._recovery_points.get(replica, 0),
-                log_start=self._log_starts.get(replica, 0),
-                high_watermark=self._high_watermarks.get(replica, 0),
+                recovery_point=self._checkpoints.recovery_points.get(replica, 0),
+                log_start=self._checkpoints.log_starts.get(replica, 0),
+                high_watermark=self._checkpoints.high_watermarks.get(replica, 0),
                 recovery_max=recovery_max,
                 recovered_producers=recovered_producers,
                 now_ms=now_ms,
             )
         except OSError as error:
             raise DiskFailure(directory, "open", error) from error
-        for name in (paths.RECOVERY_POINTS, paths.HIGH_WATERMARKS, paths.CLEANER_OFFSETS):
-            if self._checkpoints[name].get(replica, 0) > log.log_end:
-                # Recovery has cut it: what is written there from now on is not what the checkpoint is about.
-                self._checkpoints[name][replica] = log.log_end
-                self._begin_write(name)()
+        self._checkpoints.note_cut(replica, log.log_end)
         self._unrecovered.discard(replica)
         return log
 
@@ -341,8 +307,8 @@ class LogDirectory:
         self._check_presence(topic, partition)
         return RecoveryJob(
             directory=self._replica_path(topic, partition),
-            recovery_point=self._recovery_points.get((topic, partition), 0),
-            log_start=self._log_starts.get((topic, partition), 0),
+            recovery_point=self._checkpoints.recovery_points.get((topic, partition), 0),
+            log_start=self._checkpoints.log_starts.get((topic, partition), 0),
             now_ms=now_ms,
             producer_expiration_ms=self.services.producer_expiration_ms,
             segment_index_bytes=config.segment_index_bytes,
@@ -365,7 +331,7 @@ class LogDirectory:
                 if config.compacts and len(segments) > 1:
                     return True
                 return bool(segments) and may_have_expired(
-                    segments, config, log_start=self._log_starts.get(replica, 0), now_ms=now_ms
+                    segments, config, log_start=self._checkpoints.log_starts.get(replica, 0), now_ms=now_ms
                 )
             finally:
                 for segment in segments:
@@ -436,10 +402,21 @@ class LogDirectory:
         directory = os.path.join(self.path, name)
         if replica in self._replicas or replica in self._futures:
             raise ReplicaExists(self._replica_path(topic, partition))
-        log = self._create(directory, replica, topic_id, config, start, now_ms)
+        try:
+            log = self._create(directory, replica, topic_id, config, start, now_ms)
+        except DiskFailure:
+            self._remove_quietly(directory)
+            raise
         self._futures[replica] = name
         self._future_logs[replica] = log
         return log
+
+    def _remove_quietly(self, directory: str) -> None:
+        """Remove what was begun in vain; what the disk does not let go is found by the next start."""
+        try:
+            self.services.file_system.remove_tree(directory)
+        except OSError as error:
+            self.services.report(f"{directory} is left behind: {error}")
 
     def open_future_log(
         self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, now_ms: int
@@ -532,14 +509,8 @@ class LogDirectory:
         except OSError as error:
             raise DiskFailure(path, "rename", error) from error
         self._unrecovered.discard(replica)
-        self._forget(replica)
+        self._checkpoints.forget(replica)
         return target
-
-    def _forget(self, replica: Replica) -> None:
-        """Nothing that a checkpoint says is true of this replica any more."""
-        for offsets in self._checkpoints.values():
-            if offsets.pop(replica, None) is not None:
-                self._stale.add(replica)
 
     def _unique(self) -> str:
         return f"{self.services.random_below(1 << 128):032x}"
@@ -558,28 +529,21 @@ class LogDirectory:
 
         If a log was truncated, what the cleaner's checkpoint says of it goes back as well.
         """
-        lowers_cleaner_offset = False
+        checkpoints = self._checkpoints
+        names = [paths.RECOVERY_POINTS, paths.LOG_STARTS]
         for replica, log in self._open_logs():
-            self._recovery_points[replica] = log.recovery_point
-            cleaned = self._cleaner_offsets.get(replica)
+            checkpoints.recovery_points[replica] = log.recovery_point
+            cleaned = checkpoints.cleaner_offsets.get(replica)
             if cleaned is not None and log.lowest_cut is not None and cleaned > log.lowest_cut:
                 # What is written there now was never cleaned.
-                self._cleaner_offsets[replica] = log.lowest_cut
-                lowers_cleaner_offset = True
+                checkpoints.cleaner_offsets[replica] = log.lowest_cut
+                names.append(paths.CLEANER_OFFSETS)
             log.lowest_cut = None
             if log.needs_stored_start:
-                self._log_starts[replica] = log.log_start
+                checkpoints.log_starts[replica] = log.log_start
             else:
-                self._log_starts.pop(replica, None)
-        writes = [self._begin_write(paths.RECOVERY_POINTS), self._begin_write(paths.LOG_STARTS)]
-        if lowers_cleaner_offset:
-            writes.append(self._begin_write(paths.CLEANER_OFFSETS))
-
-        def write() -> None:
-            for write_one in writes:
-                write_one()
-
-        return write
+                checkpoints.log_starts.pop(replica, None)
+        return checkpoints.begin(*names)
 
     def _open_logs(self) -> list[tuple[Replica, PartitionLog]]:
         """Replicas and copies: of one partition there is one of them here."""
@@ -588,12 +552,12 @@ class LogDirectory:
     def begin_high_watermark_checkpoint(self) -> Callable[[], None]:
         """The same for the high watermarks, which are due more often."""
         for replica, log in self._open_logs():
-            self._high_watermarks[replica] = log.high_watermark
-        return self._begin_write(paths.HIGH_WATERMARKS)
+            self._checkpoints.high_watermarks[replica] = log.high_watermark
+        return self._checkpoints.begin(paths.HIGH_WATERMARKS)
 
     def cleaner_offset(self, topic: str, partition: int) -> int | None:
         """Up to where the cleaner has been in a log; None if it never was."""
-        offset = self._cleaner_offsets.get((topic, partition))
+        offset = self._checkpoints.cleaner_offsets.get((topic, partition))
         log = self._logs.get((topic, partition))
         if offset is not None and log is not None and log.lowest_cut is not None:
             return min(offset, log.lowest_cut)
@@ -601,15 +565,15 @@ class LogDirectory:
 
     def note_cleaned(self, topic: str, partition: int, offset: int) -> None:
         """A log that has come here is clean below ``offset``; the next checkpoint says so."""
-        self._cleaner_offsets[topic, partition] = offset
+        self._checkpoints.cleaner_offsets[topic, partition] = offset
 
     def begin_cleaner_checkpoint(self, topic: str, partition: int, offset: int) -> Callable[[], None]:
         """The log is clean below ``offset``; calling the answer writes that down, in a thread."""
         replica = (topic, partition)
         if replica in self._replicas:
-            self._cleaner_offsets[replica] = offset
+            self._checkpoints.cleaner_offsets[replica] = offset
         directory = self._replica_path(topic, partition)
-        write_offsets = self._begin_write(paths.CLEANER_OFFSETS)
+        write_checkpoint = self._checkpoints.begin(paths.CLEANER_OFFSETS)
 
         def write() -> None:
             try:
@@ -619,30 +583,9 @@ class LogDirectory:
                 return  # deleted meanwhile
             except OSError as error:
                 raise DiskFailure(directory, "flush", error) from error
-            write_offsets()
+            write_checkpoint()
 
         return write
-
-    def _begin_write(self, name: str) -> Callable[[], None]:
-        """Calling the answer writes a checkpoint as it is now, unless a later one has been written since."""
-        content = format_offsets(dict(self._checkpoints[name]))  # a copy: threads may add to it
-        self._begun_writes += 1
-        number = self._begun_writes
-
-        def write() -> None:
-            with self._write_lock:
-                if number > self._finished_writes[name]:
-                    self._write_checkpoint(name, content)
-                    self._finished_writes[name] = number
-
-        return write
-
-    def _write_checkpoint(self, name: str, content: bytes) -> None:
-        path = os.path.join(self.path, name)
-        try:
-            self.services.file_system.write_durably(path, content)
-        except OSError as error:
-            raise DiskFailure(path, "write", error) from error
 
     # The end
 

@@ -3,6 +3,7 @@
 import os
 from typing import NamedTuple
 
+from broker.metadata.features import writes_cordoned_directories
 from broker.network.call import Call
 from broker.network.waiting import Waiting
 from broker.partitions.places import Places
@@ -40,6 +41,7 @@ def handle(request: DescribeLogDirsRequest, call: Call) -> Waiting[DescribeLogDi
     if request.topics is not None:
         wanted = {(topic.topic, partition) for topic in request.topics for partition in topic.partitions}
     places = call.services.partitions.places
+    shows_cordoned = writes_cordoned_directories(call.services.image.metadata_version)
     listed = {
         os.path.abspath(directory.path): (directory, list_replicas(directory, places, wanted))
         for directory in places.online
@@ -53,7 +55,7 @@ def handle(request: DescribeLogDirsRequest, call: Call) -> Waiting[DescribeLogDi
             if path in listed:
                 directory, replicas = listed[path]
                 result = await call.services.run_blocking(describe, directory, replicas)
-                result.is_cordoned = directory.id is not None and directory.id in places.cordoned
+                result.is_cordoned = shows_cordoned and directory.id in places.cordoned
             results.append(result)
         waiting.answer(DescribeLogDirsResponse(results=results))
 

@@ -9,6 +9,11 @@ from broker.config.definitions import Definition, Scope, find
 from broker.config.resources import check_client_metrics, check_group, check_topic
 from broker.controller.decision import Decision
 from broker.metadata import topic_names
+from broker.metadata.features import (
+    CORDONED_DIRECTORIES_LEVEL,
+    METADATA_VERSION_NAMES,
+    writes_cordoned_directories,
+)
 from broker.metadata.image import MetadataImage, ResourceType
 from broker.metadata.records import VersionedRecord
 from protocol.error_codes import ErrorCode
@@ -16,6 +21,7 @@ from protocol.errors import KafkaError
 from protocol.stored.metadata_records import ClearElrRecord, ConfigRecord
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
 
 VALUE_LENGTH_MAX: Final = 32_767
 """Characters of one value; a longer one cannot be stored as Kafka stores it, and gets INVALID_REQUEST."""
@@ -84,6 +90,7 @@ def _records_of(image: MetadataImage, alteration: Alteration, config: BrokerConf
         kept = {change.name for change in alteration.changes}
         changed.update((setting, None) for setting in current if setting not in kept)
     _check_min_insync_replicas(image, kind, name, changed)
+    _check_cordoned(image, kind, changed)
     _check_resource(image, config, alteration, changed, {**current, **changed})
     return list(_as_records(image, kind, name, changed))
 
@@ -145,6 +152,20 @@ def _check_min_insync_replicas(
         raise KafkaError(
             ErrorCode.INVALID_CONFIG,
             f"Cluster-level {MIN_INSYNC_REPLICAS} cannot be removed while ELR is enabled.",
+        )
+
+
+def _check_cordoned(image: MetadataImage, kind: int, changed: Mapping[str, str | None]) -> None:
+    """Which directories take no new replicas can only be told where the controller may note it (KIP-1066)."""
+    if (
+        kind == ResourceType.BROKER
+        and CORDONED_LOG_DIRS in changed
+        and not writes_cordoned_directories(image.metadata_version)
+    ):
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"The {CORDONED_LOG_DIRS} configuration value cannot be set because it requires "
+            f"metadata.version >= {METADATA_VERSION_NAMES[CORDONED_DIRECTORIES_LEVEL]}",
         )
 
 

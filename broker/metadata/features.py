@@ -47,7 +47,8 @@ _FIRST_DEFAULTS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 }
 """Per feature, from which metadata.version which level is a new cluster's default."""
 
-_CORDONED_DIRECTORIES: Final = 30
+CORDONED_DIRECTORIES_LEVEL: Final = 30
+"""From here on brokers tell which of their log directories take no new replicas (KIP-1066)."""
 
 
 class UnknownFeature(ValueError):
@@ -104,12 +105,12 @@ def levels_to_format(metadata_version: int, chosen: Mapping[str, int]) -> dict[s
 
 def register_broker_version(metadata_version: int) -> int:
     """The version of RegisterBrokerRecord to write at this level."""
-    return 4 if metadata_version >= _CORDONED_DIRECTORIES else 3
+    return 4 if metadata_version >= CORDONED_DIRECTORIES_LEVEL else 3
 
 
 def writes_cordoned_directories(metadata_version: int) -> bool:
     """Whether brokers tell which of their directories take no new replicas (KIP-1066)."""
-    return metadata_version >= _CORDONED_DIRECTORIES
+    return metadata_version >= CORDONED_DIRECTORIES_LEVEL
 
 
 PARTITION_RECORD_VERSION: Final = 2

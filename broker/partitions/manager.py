@@ -300,7 +300,7 @@ class PartitionManager:
         if directory is None or directory.id is None or self._services.node_id not in partition.replicas:
             return
         known = partition.directory_of(self._services.node_id)
-        if known != directory.id and not self.moves.is_expected(replica, known):
+        if known != directory.id and not self.moves.is_assigning(replica):
             self.assignments.assign(topic.id, index, directory.id)
 
     def local_log(self, topic: str, index: int) -> PartitionLog:
@@ -323,8 +323,11 @@ class PartitionManager:
         if topic is not None and self._is_lost(topic, replica[1]):
             raise STORAGE_FAILED
 
-    def take_over(self, move: Move) -> None:
-        """Put the copy in the place of the replica, and delete that.  Raises DiskFailure."""
+    def take_over(self, move: Move) -> LogDirectory:
+        """Put the copy in the place of the replica, and delete that; return from where.
+
+        Raises DiskFailure, and then nothing has changed.
+        """
         replica = move.replica
         leader = self._leaders.get(replica)
         with self.disk_lock:
@@ -344,6 +347,7 @@ class PartitionManager:
             except DiskFailure as failure:
                 self.note_refusal(source, failure)
         self._note_refusals()
+        return source
 
     def _set_aside(self, directory: LogDirectory, replica: Replica, reason: str) -> None:
         path = directory.set_aside(*replica)
@@ -433,12 +437,14 @@ class PartitionManager:
     def _cordon(self) -> None:
         """Follow ``cordoned.log.dirs``, and let the controller know (KIP-1066)."""
         services = self._services
-        cordoned: tuple[bytes, ...] = ()
-        if writes_cordoned_directories(services.image.metadata_version):
-            cordoned = cordoned_ids(self.places.online, services.config.get("cordoned.log.dirs") or ())
+        cordoned = cordoned_ids(self.places.online, services.config.get("cordoned.log.dirs") or ())
         self.places.cordoned = cordoned
         broker = services.image.brokers.get(services.node_id)
-        if broker is None or set(cordoned) == set(broker.cordoned_directories or ()):
+        if (
+            broker is None
+            or not writes_cordoned_directories(services.image.metadata_version)
+            or set(cordoned) == set(broker.cordoned_directories or ())
+        ):
             return
         from broker.controller.directories import cordon_directories
 
@@ -491,13 +497,12 @@ class PartitionManager:
         now_ms = self._services.clock.now_ms()
         topic = self._services.image.topics.get(replica[0])
         partition = self._services.image.partition(*replica)
-        is_known = (
-            topic is not None
-            and partition is not None
-            and self._services.node_id in partition.replicas
-            and directory.future_topic_id(*replica) == topic.id
-        )
-        if topic is None or partition is None or not is_known:
+        topic_id = directory.future_topic_id(*replica)
+        if topic_id is None:  # and so nothing has been copied
+            directory.delete_future_log(*replica, now_ms=now_ms)
+            return
+        is_known = partition is not None and self._services.node_id in partition.replicas
+        if topic is None or partition is None or not is_known or topic_id != topic.id:
             path = directory.set_aside_future(*replica)
             self._services.log.warn(
                 f"{directory.path}: a copy of {replica[0]}-{replica[1]} is not in the cluster's metadata; "

@@ -96,10 +96,10 @@ class ReplicaMoves:
         move = self._moves.get(replica)
         return None if move is None else move.target
 
-    def is_expected(self, replica: Replica, directory_id: bytes) -> bool:
-        """Whether the metadata may name that directory although the replica is not there yet."""
+    def is_assigning(self, replica: Replica) -> bool:
+        """Whether the metadata may name a directory in which the replica is not yet."""
         move = self._moves.get(replica)
-        return move is not None and move.stage is Stage.ASSIGNING and move.target.id == directory_id
+        return move is not None and move.stage is Stage.ASSIGNING
 
     def is_moving(self, log: "PartitionLog") -> bool:
         """Whether a log is being copied: it is not compacted meanwhile."""
@@ -292,19 +292,24 @@ class ReplicaMoves:
             await self._equalize(move)
             await self._assign(move)
             await self._equalize(move)  # a coordinator, or a log whose leader is new, does not wait
-            self._manager.take_over(move)
+            source = self._manager.take_over(move)
             move.stage = Stage.OVER
         finally:
             if leader is not None:
                 leader.resume()
         topic, partition = move.replica
         self._services.log.info(f"{topic}-{partition} has moved to {move.target.path}")
-        try:
-            await self._services.run_blocking(move.target.sync)
-            await self._services.run_blocking(move.target.begin_checkpoint())
-        except DiskFailure as failure:
-            if not self._manager.note_failure(move.target, failure):
-                raise
+        # The old name first: of two replicas nobody but the metadata would know which one is right.
+        for directory, write in (
+            (source, source.sync),
+            (move.target, move.target.sync),
+            (move.target, move.target.begin_checkpoint()),
+        ):
+            try:
+                await self._services.run_blocking(write)
+            except DiskFailure as failure:
+                if not self._manager.note_failure(directory, failure):
+                    raise
 
     async def _equalize(self, move: Move) -> None:
         """Copy and fsync until both have the same; nothing can come between that and what follows."""

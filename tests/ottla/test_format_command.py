@@ -150,3 +150,34 @@ def test_a_directory_that_cannot_be_made_is_one_line(formatting: Formatting, tmp
     status, said = formatting.run("-t", ID)
     assert status == 1
     assert said.count("\n") == 1
+
+
+def test_several_directories(formatting: Formatting, tmp_path: Path) -> None:
+    first, second, third = (str(tmp_path / name) for name in ("first", "second", "third"))
+    status, said = formatting.run("--override", f"log.dirs={first},{second}", "-t", ID, data=False)
+    assert status == 0
+    assert said.splitlines() == [
+        f"Formatted dynamic metadata voter directory {first} with metadata.version 4.4-IV2.",
+        f"Formatted data directory {second} with metadata.version 4.4-IV2.",
+        f"The cluster id is {ID}.",
+    ]
+    # One that comes later belongs to the same cluster, whoever holds the metadata.
+    words = ("--override", f"log.dirs={third},{first},{second}", "--override", f"metadata.log.dir={first}")
+    status, said = formatting.run(*words, data=False)
+    assert (status, said.partition(". ")[0]) == (
+        1,
+        f"ottla format: Log directory {first} is already formatted",
+    )
+    status, said = formatting.run(*words, "--ignore-formatted", data=False)
+    assert said.splitlines() == [
+        f"Formatted data directory {third} with metadata.version 4.4-IV2.",
+        f"The cluster id is {ID}.",
+    ]
+    ids = set()
+    for path in (first, second, third):
+        properties = read_meta_properties(RealFileSystem(), path)
+        assert properties is not None
+        assert properties.cluster_id == ID
+        ids.add(properties.directory_id)
+    assert len(ids) == 3
+    assert not (tmp_path / "third" / "__cluster_metadata-0").exists()

@@ -155,3 +155,19 @@ def test_a_type_that_is_none() -> None:
     _, (outcome,) = altered(image(), sets(77, "x", "a", "b"))
     assert outcome is not None
     assert outcome.message == "Unknown resource type 77"
+
+
+@pytest.mark.parametrize("value", ["/a", "", None])
+def test_cordoned_directories_need_a_level_that_knows_them(value: str | None) -> None:
+    wish = sets(BROKER, "1", "cordoned.log.dirs", value)
+    old = image(FeatureLevelRecord(name="metadata.version", feature_level=29))
+    records, (refused,) = altered(old, wish)
+    assert records == []
+    assert refused is not None
+    assert refused.code is ErrorCode.INVALID_CONFIG
+    assert refused.message == (
+        "The cordoned.log.dirs configuration value cannot be set because it requires "
+        "metadata.version >= 4.3-IV0"
+    )
+    new = image(FeatureLevelRecord(name="metadata.version", feature_level=30))
+    assert altered(new, wish)[1] == [None]

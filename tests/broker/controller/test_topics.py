@@ -126,6 +126,18 @@ class TestCreating:
             "are fenced or in controlled shutdown."
         )
 
+    def test_an_assigned_broker_takes_replicas(self) -> None:
+        cordon = BrokerRegistrationChangeRecord(
+            broker_id=1, broker_epoch=100, cordoned_log_dirs=[directory(1)]
+        )
+        wanted = NewTopic("a", assignments=[(0, [1, 1])])
+        refused = create_topics(after(BROKERS, cordon), [wanted], defaults()).reply["a"]
+        assert isinstance(refused, KafkaError)
+        assert refused.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        assert refused.message == (
+            "The manual partition assignment includes broker 1, but all its log directories are cordoned."
+        )
+
     def test_assignments_must_agree_on_the_number_of_replicas(self) -> None:
         wanted = NewTopic("a", assignments=[(0, [1, 2]), (1, [1])])
         refused = create_topics(BROKERS, [wanted], defaults()).reply["a"]

@@ -179,12 +179,17 @@ class OneBroker:
 
     async def perform(self, command: Command[Any]) -> Any:
         outcomes: list[Any] = []
-        self.submit(command, outcomes.append)
-        await trio.lowlevel.checkpoint()
-        (outcome,) = outcomes
-        if isinstance(outcome, KafkaError):
-            raise outcome
-        return outcome
+        is_done = trio.Event()
+
+        def done(outcome: Any) -> None:
+            outcomes.append(outcome)
+            is_done.set()
+
+        self.submit(command, done)
+        await is_done.wait()
+        if isinstance(outcomes[0], KafkaError):
+            raise outcomes[0]
+        return outcomes[0]
 
     def hold_commands(self) -> None:
         self._submitted = []

@@ -132,14 +132,14 @@ class TestCordonedDirectories:
             assert broker.produce("t").error_code == ErrorCode.KAFKA_STORAGE_ERROR
             assert everywhere(broker) == [[], [], []]
 
-    async def test_an_older_level_knows_none(self) -> None:
-        async with one_broker({"cordoned.log.dirs": "*"}, paths=PATHS) as broker:
+    async def test_at_an_older_level_the_broker_heeds_them_alone(self) -> None:
+        """As Kafka does with what its settings say from the start: nobody is told of it."""
+        async with one_broker({"cordoned.log.dirs": "/a,/b"}, paths=PATHS) as broker:
             broker.apply(FeatureLevelRecord(name="metadata.version", feature_level=29))
-            cordon(broker, "*")
-            assert broker.image.brokers[NODE_ID].cordoned_directories is None
             broker.create_topic("t", directory=UNASSIGNED_DIRECTORY)
             await settle()
-            assert folders(broker, A) == ["t-0"]
+            assert folders(broker, C) == ["t-0"]
+            assert broker.image.brokers[NODE_ID].cordoned_directories is None
 
 
 class TestFailure:
