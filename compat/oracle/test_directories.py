@@ -8,10 +8,19 @@ import pytest
 from compat.broker_process import BrokerProcess
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode, kafka_node
+from compat.oracle.names import Names, Origin
+from compat.oracle.preparing import Preparing
 from compat.python_clients import CLIENTS
 from compat.scenarios.python.client import Place, Record
 from compat.scenarios.python.records import differences, sample_records
 from compat.scenarios.python.stage import Stage
+from compat.waiting import wait_until
+from protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +44,42 @@ def check(address: str, topic: str, partition_count: int, expected: dict[Place, 
     with Stage(CLIENTS["confluent-kafka"], address) as stage:
         taken = stage.take(topic, len(expected), partition_count=partition_count)
     assert differences(list(expected.values()), list(expected), taken) == []
+
+
+class Asking:
+    """Requests to whoever serves the directories just now."""
+
+    def __init__(self, address: str) -> None:
+        nobody = Origin(address, cluster_id="", log_dir="", began_ms=0)
+        self._preparing = Preparing(nobody, "", Names("", nobody))
+
+    def __enter__(self) -> "Asking":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._preparing.close()
+
+    def homes(self, topic: str) -> dict[int, str]:
+        """The name of the directory in which each partition lies; copies under way count as well."""
+        answer = self._preparing.quietly(DescribeLogDirsRequest(topics=None))
+        assert [result.error_code for result in answer.results] == [0, 0]
+        return {
+            part.partition_index: Path(result.log_dir).name + (" soon" if part.is_future_key else "")
+            for result in answer.results
+            for told in result.topics
+            for part in told.partitions
+            if told.name == topic
+        }
+
+    def move(self, topic: str, directory: Path, partition_count: int) -> None:
+        """Move all partitions of a topic, and return when they are there."""
+        partitions = list(range(partition_count))
+        wanted = AlterReplicaLogDirTopic(name=topic, partitions=partitions)
+        request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=str(directory), topics=[wanted])])
+        (answer,) = self._preparing.quietly(request).results
+        assert [result.error_code for result in answer.partitions] == [0] * partition_count
+        there = dict.fromkeys(partitions, directory.name)
+        wait_until(lambda: self.homes(topic) == there, f"{topic} lies in {directory.name}")
 
 
 def ottla_on(node: KafkaNode) -> BrokerProcess:
@@ -76,6 +121,51 @@ def test_kafka_opens_what_we_formatted_and_killed(kafka_jars: Path, tmp_path: Pa
         check(node.bootstrap, "shared", 2, expected)
         expected |= produce(node.bootstrap, "shared", "none", 2)
         check(node.bootstrap, "shared", 2, expected)
+
+
+def test_two_log_directories_and_moves_between_them_in_turn(kafka_jars: Path, tmp_path: Path) -> None:
+    """Whoever starts finds every partition where the other has put it, and moves none."""
+    folder = tmp_path / "node"
+    first, second = folder / "data", folder / "data2"
+    settings = {"log.dirs": f"{first},{second}"}
+    with kafka_node(folder, settings) as node:
+        create(node.bootstrap, "shared", 4)
+        expected = produce(node.bootstrap, "shared", "lz4", 1)
+        with Asking(node.bootstrap) as asking:
+            homes = asking.homes("shared")
+    assert sorted(homes.values()) == ["data", "data", "data2", "data2"]
+    ours = ottla_on(node)
+    ours.start()
+    try:
+        with Asking(ours.address) as asking:
+            assert asking.homes("shared") == homes
+            asking.move("shared", second, 4)
+            create(ours.address, "ours", 4)
+            assert set(asking.homes("ours").values()) == {"data"}, "where fewer lie"
+        expected |= produce(ours.address, "shared", "none", 2)
+        check(ours.address, "shared", 4, expected)
+        made_by_us = produce(ours.address, "ours", "gzip", 3)
+    finally:
+        assert ours.stop() == 0
+    with kafka_node(folder, settings) as node:
+        with Asking(node.bootstrap) as asking:
+            assert set(asking.homes("shared").values()) == {"data2"}
+            assert set(asking.homes("ours").values()) == {"data"}
+            asking.move("ours", second, 4)
+            asking.move("shared", first, 4)
+        check(node.bootstrap, "shared", 4, expected)
+        expected |= produce(node.bootstrap, "shared", "zstd", 4)
+    ours.start()
+    try:
+        with Asking(ours.address) as asking:
+            assert set(asking.homes("shared").values()) == {"data"}
+            assert set(asking.homes("ours").values()) == {"data2"}
+        check(ours.address, "shared", 4, expected)
+        check(ours.address, "ours", 4, made_by_us)
+    finally:
+        assert ours.stop() == 0
+    records = dump(first / CLUSTER_LOG / f"{0:020d}.log", "--cluster-metadata-decoder")
+    assert '"directories"' in records
 
 
 def test_kafka_s_dump_reads_our_logs(kafka_jars: Path, tmp_path: Path) -> None:
