@@ -412,8 +412,9 @@ class ConsumerGroup:
         former = None if new.instance_id is None else self.static_ids.get(new.instance_id)
         if former is not None and former != new.member_id:
             members.pop(former, None)
+        topic_ids: dict[object, set[bytes]] = {}
         problem = AssignmentProblem(
-            {member_id: self._subscriber(member) for member_id, member in members.items()},
+            {member_id: self._subscriber(member, topic_ids) for member_id, member in members.items()},
             self.cluster.partition_count,
             is_homogeneous=subscriptions.are_homogeneous(len(members)),
         )
@@ -423,8 +424,13 @@ class ConsumerGroup:
         self.write_target_epoch(epoch, now.wall_ms, decision)
         return epoch, assigned[new.member_id]
 
-    def _subscriber(self, member: ConsumerMember) -> Subscriber:
-        return Subscriber(member.instance_id, self.topic_ids_of(member), self.target_of(member))
+    def _subscriber(self, member: ConsumerMember, topic_ids: dict[object, set[bytes]]) -> Subscriber:
+        """``topic_ids`` keeps what was looked up: most members read the same."""
+        subscription = member.topic_names, member.topic_regex
+        found = topic_ids.get(subscription)
+        if found is None:
+            found = topic_ids[subscription] = self.topic_ids_of(member)
+        return Subscriber(member.instance_id, found, self.target_of(member))
 
     def topic_ids_of(self, member: ConsumerMember) -> set[bytes]:
         """The topics that a member reads, as far as they exist."""

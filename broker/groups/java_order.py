@@ -53,6 +53,9 @@ def _copied_size(count: int) -> int:
 
 
 def _in_order(keys: list[Key], hash_code: Callable[[Key], int], table_size: int) -> list[Key]:
+    if len(keys) < 2:
+        return keys
+
     def bucket(key: Key) -> int:
         code = hash_code(key) & 0xFFFF_FFFF
         return (code ^ code >> 16) & (table_size - 1)

@@ -68,7 +68,12 @@ class GroupSettings(NamedTuple):
             offsets_retention_ms=config.get("offsets.retention.minutes") * 60_000,
             offsets_retention_check_interval_ms=config.get("offsets.retention.check.interval.ms"),
             consumer_max_size=config.get("group.consumer.max.size"),
-            consumer_assignors=tuple(config.get("group.consumer.assignors")),
+            consumer_assignors=tuple(map(_assignor_name, config.get("group.consumer.assignors"))),
             consumer_migration=MigrationPolicy(config.get("group.consumer.migration.policy").upper()),
             regex_refresh_interval_ms=config.get("group.consumer.regex.refresh.interval.ms"),
         )
+
+
+def _assignor_name(name: str) -> str:
+    """What clients call an assignor that may be set by the name of its class in Kafka."""
+    return name.rpartition(".")[2].removesuffix("Assignor").lower()

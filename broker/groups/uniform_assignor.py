@@ -1,6 +1,6 @@
 """The uniform assignor: one way for members that all read the same topics, and one for all others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -36,16 +36,12 @@ def assign_same(problem: AssignmentProblem) -> Assignments:
     unfilled = []
     for place, (member_id, member) in enumerate(members.items()):
         room = each + (extra > 0)
-        kept: dict[bytes, set[int]] = {}
-        for topic_id in ids_in_java_order(member.target):
-            if topic_id not in topic_ids:
-                continue
-            ordered = numbers_in_java_order(member.target[topic_id])
-            stay, go = ordered[:room], ordered[room:]
-            room -= len(stay)
-            if stay:
-                kept[topic_id] = set(stay)
-            free += [(topic_id, partition) for partition in go]
+        kept = {topic_id: set(of) for topic_id, of in member.target.items() if topic_id in topic_ids}
+        size = sum(map(len, kept.values()))
+        if size > room:
+            order = [topic_id for topic_id in ids_in_java_order(member.target) if topic_id in kept]
+            free += _cut(kept, order, room)
+        room = max(room - size, 0)
         has_extra = extra > 0
         if has_extra and room > 0 and len(members) - place > extra:
             # One partition more goes to members that have it already, as long as enough of them are left.
@@ -60,6 +56,19 @@ def assign_same(problem: AssignmentProblem) -> Assignments:
         for topic_id, partition in islice(following, room):
             assigned[member_id].setdefault(topic_id, set()).add(partition)
     return dict(assigned)
+
+
+def _cut(kept: dict[bytes, set[int]], order: Sequence[bytes], room: int) -> Iterator[tuple[bytes, int]]:
+    """Leave as much as there is room for, topic by topic; what goes."""
+    for topic_id in order:
+        ordered = numbers_in_java_order(kept[topic_id])
+        for partition in ordered[room:]:
+            yield topic_id, partition
+        if room:
+            kept[topic_id] = set(ordered[:room])
+        else:
+            del kept[topic_id]
+        room -= min(room, len(ordered))
 
 
 def assign_mixed(problem: AssignmentProblem) -> Assignments:
