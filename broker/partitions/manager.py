@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import trio
 
 from broker.config.topic_settings import TopicSettings
-from broker.controller.decision import Decision
-from broker.controller.start import topic_rules
 from broker.errors import ErrorCode, KafkaError
 from broker.flushing import run_flush
-from broker.metadata.features import writes_cordoned_directories
 from broker.metadata.image import MetadataImage, PartitionImage, ResourceType, TopicImage
 from broker.metadata.replay import MetadataChanges
 from broker.network.waiting import NotYet, Waiting
 from broker.node_directories import cordoned_ids
-from broker.partitions.assignments import RETRY_SECONDS, Assignments
+from broker.partitions.assignments import Assignments
 from broker.partitions.cleaning import keep_compacted
+from broker.partitions.directory_news import report_cordoned, report_offline
 from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
 from broker.partitions.housekeeping import keep_house
 from broker.partitions.leader import Leader, PendingAppend
 from broker.partitions.moves import Move, ReplicaMoves
 from broker.partitions.places import Places
+from broker.partitions.sorting_out import sort_out
 from storage.checkpoints import Replica
 from storage.config import LogConfig
 from storage.errors import (
     DiskFailure,
-    DuplicateReplica,
     InconsistentTopicId,
     NoDirectory,
     StorageError,
@@ -253,7 +251,7 @@ class PartitionManager:
                         log.config = config  # it may have been open with older settings
                         return log
                     except InconsistentTopicId as inconsistency:
-                        self._set_aside(directory, replica, str(inconsistency))
+                        self.set_aside(directory, replica, str(inconsistency))
                 assigned = partition.directory_of(self._services.node_id)
                 log = self._make(replica, _Missing(topic.id, config, assigned))
             self.tell_place(replica)
@@ -349,7 +347,8 @@ class PartitionManager:
         self._note_refusals()
         return source
 
-    def _set_aside(self, directory: LogDirectory, replica: Replica, reason: str) -> None:
+    def set_aside(self, directory: LogDirectory, replica: Replica, reason: str) -> None:
+        """Keep a folder that is no replica of this broker under another name.  Raises DiskFailure."""
         path = directory.set_aside(*replica)
         del self._homes[replica]
         self._services.log.warn(f"{reason}; it is kept as {path}")
@@ -435,51 +434,22 @@ class PartitionManager:
                     leader.change_settings(settings)
 
     def _cordon(self) -> None:
-        """Follow ``cordoned.log.dirs``, and let the controller know (KIP-1066)."""
-        services = self._services
-        cordoned = cordoned_ids(self.places.online, services.config.get("cordoned.log.dirs") or ())
-        self.places.cordoned = cordoned
-        broker = services.image.brokers.get(services.node_id)
-        if (
-            broker is None
-            or not writes_cordoned_directories(services.image.metadata_version)
-            or set(cordoned) == set(broker.cordoned_directories or ())
-        ):
-            return
-        from broker.controller.directories import cordon_directories
-
-        def command(image: MetadataImage) -> Decision[None]:
-            epoch = image.brokers[services.node_id].epoch
-            return cordon_directories(image, services.node_id, epoch, sorted(cordoned))
-
-        def done(outcome: KafkaError | None) -> None:
-            if outcome is not None:
-                services.log.error(f"the controller does not know which directories are cordoned: {outcome}")
-
-        services.controller.submit(command, done)
+        """Follow ``cordoned.log.dirs``."""
+        named = self._services.config.get("cordoned.log.dirs") or ()
+        self.places.cordoned = cordoned_ids(self.places.online, named)
+        report_cordoned(self._services, self.places.cordoned)
 
     # In the background
 
     async def load(self) -> None:
-        """Before anything is served: put aside what the cluster does not know, recover the rest.
+        """Before anything is served: sort out what lies on disk, recover what was not closed.
 
         After a clean stop this looks at names only.  Raises DuplicateReplica, and DiskFailure if the broker
         cannot do without the directory.
         """
-        image = self._services.image
-        node_id = self._services.node_id
         self._cordon()
-        for replica, directory in self.places.duplicates:
-            self._choose_home(replica, directory)
-        for replica, directory in list(self._homes.items()):
-            partition = image.partition(*replica)
-            if partition is None or node_id not in partition.replicas:
-                path = f"{directory.path}: {replica[0]}-{replica[1]}"
-                self._set_aside(directory, replica, f"{path} is not in the cluster's metadata")
-        for directory in self.places.online:
-            for replica in directory.futures:
-                await self._sort_out_future(directory, replica)
-        for topic in image.topics.values():
+        await sort_out(self._services, self)
+        for topic in self._services.image.topics.values():
             self._follow(topic)
         unrecovered = {
             replica: directory
@@ -491,78 +461,6 @@ class PartitionManager:
 
             await recover_logs(self._services, self, unrecovered)
             self._note_refusals()
-
-    async def _sort_out_future(self, directory: LogDirectory, replica: Replica) -> None:
-        """A copy that was not finished: go on with it, let it take over, or put it aside."""
-        now_ms = self._services.clock.now_ms()
-        topic = self._services.image.topics.get(replica[0])
-        partition = self._services.image.partition(*replica)
-        topic_id = directory.future_topic_id(*replica)
-        if topic_id is None:  # and so nothing has been copied
-            directory.delete_future_log(*replica, now_ms=now_ms)
-            return
-        is_known = partition is not None and self._services.node_id in partition.replicas
-        if topic is None or partition is None or not is_known or topic_id != topic.id:
-            path = directory.set_aside_future(*replica)
-            self._services.log.warn(
-                f"{directory.path}: a copy of {replica[0]}-{replica[1]} is not in the cluster's metadata; "
-                f"it is kept as {path}"
-            )
-            return
-        home = self._homes.get(replica)
-        if home is directory:
-            directory.delete_future_log(*replica, now_ms=now_ms)
-            return
-        if home is not None and home.topic_id(*replica) != topic.id:
-            self._set_aside(home, replica, f"{home.path}: {replica[0]}-{replica[1]} is of another topic")
-            home = None
-        is_assigned = partition.directory_of(self._services.node_id) == directory.id
-        if home is None and not is_assigned:
-            return  # the replica may be in a directory that is offline
-        config = LogConfig.from_settings(self.settings_of(topic.name))
-
-        def open_both() -> tuple[PartitionLog, PartitionLog | None]:
-            future = directory.open_future_log(*replica, topic.id, config, now_ms=now_ms)
-            if home is None:
-                return future, None
-            return future, home.open_log(*replica, topic.id, config, now_ms=now_ms)
-
-        try:
-            future, source = await self._services.run_blocking(open_both)
-            if source is None:
-                directory.promote_future_log(*replica)
-                self._homes[replica] = directory
-            elif is_assigned and future.log_end >= source.log_end:
-                # It has taken over, but for names that had not reached the device.
-                self.take_over(Move(source, directory, future, None))
-            else:
-                self.moves.resume(source, directory, future)
-        except StorageError as failure:
-            self._services.log.error(f"{replica[0]}-{replica[1]} does not go on moving: {failure}")
-            if isinstance(failure, DiskFailure):
-                self.note_failure_at(failure.path, failure)
-
-    def _choose_home(self, replica: Replica, other: LogDirectory) -> None:
-        """Of two folders for one replica, keep the one that the cluster means."""
-        first = self._homes[replica]
-        topic = self._services.image.topics.get(replica[0])
-        partition = self._services.image.partition(*replica)
-        assigned = None
-        if partition is not None and self._services.node_id in partition.replicas:
-            assigned = partition.directory_of(self._services.node_id)
-        right = [each for each in (first, other) if topic is not None and each.topic_id(*replica) == topic.id]
-        if len(right) == 2:
-            right = [each for each in right if each.id == assigned]
-            if not right:
-                name = f"{replica[0]}-{replica[1]}"
-                raise DuplicateReplica(f"{first.path}/{name}", f"{other.path}/{name}")
-        home = right[0] if right else other
-        rejected = first if home is other else other
-        self._homes[replica] = rejected
-        self._set_aside(
-            rejected, replica, f"{rejected.path}: {replica[0]}-{replica[1]} lies in {home.path}, too"
-        )
-        self._homes[replica] = home
 
     async def _make_missing(self) -> None:
         """Give new replicas their folders, one by one: each costs an fsync."""
@@ -618,7 +516,7 @@ class PartitionManager:
             leader.end(STORAGE_FAILED)
         self.moves.directory_failed(directory)
         if directory.id is not None:
-            self.start_soon(self._report_offline, directory.id)
+            self.start_soon(report_offline, self._services, directory.id)
         return True
 
     def note_failure_of(self, log: PartitionLog, failure: StorageError) -> bool:
@@ -645,28 +543,6 @@ class PartitionManager:
         refusals, self._refusals = self._refusals, []
         for directory, failure in refusals:
             self.note_failure(directory, failure)
-
-    async def _report_offline(self, directory_id: bytes) -> None:
-        """Tell the controller that a directory has failed; raises KafkaError if that stays impossible."""
-        from broker.controller.directories import take_directories_offline
-
-        services = self._services
-
-        def command(image: MetadataImage) -> Decision[None]:
-            epoch = image.brokers[services.node_id].epoch
-            rules = topic_rules(services, image)
-            return take_directories_offline(image, services.node_id, epoch, [directory_id], rules)
-
-        give_up_at = trio.current_time() + services.config.get("log.dir.failure.timeout.ms") / 1000
-        while True:
-            try:
-                await services.controller.perform(command)
-                return
-            except KafkaError as error:
-                if trio.current_time() >= give_up_at:
-                    raise
-                services.log.warn_seldom(f"a directory's failure could not be noted yet: {error}")
-                await trio.sleep(RETRY_SECONDS)
 
     # What leaders ask for
 

@@ -10,6 +10,7 @@ from storage.errors import (
     CorruptFile,
     DirectoryLocked,
     DiskFailure,
+    DuplicateReplica,
     InconsistentTopicId,
     ReplicaExists,
     ReplicaNotFound,
@@ -689,3 +690,114 @@ def test_a_checkpoint_goes_back_when_recovery_cuts_a_log(node: Node) -> None:
     directory = node.open()
     assert reopened(directory).recovery_point == 5
     assert directory.cleaner_offset("events", 0) == 5
+
+
+# Copies that are about to take a replica's place
+
+
+def copy_of(directory: LogDirectory, start: int = 0, *, count: int = 0) -> PartitionLog:
+    log = directory.create_future_log("events", 0, TOPIC_ID, CONFIG, start=start, now_ms=0)
+    fill(log, count)
+    return log
+
+
+def test_a_copy_stands_beside_the_replicas(node: Node) -> None:
+    directory = node.open()
+    log = copy_of(directory, 7, count=2)
+    assert (log.log_start, log.log_end) == (7, 9)
+    assert directory.replicas == []
+    assert directory.logs == []
+    assert list(directory.futures) == [("events", 0)]
+    assert directory.future_log("events", 0) is log
+    assert directory.future_topic_id("events", 0) == TOPIC_ID
+    assert directory.replica_count == 1
+    (folder,) = node.folders()
+    assert folder == directory.futures["events", 0] == f"events-0.{'f' * 32}-future"
+    with pytest.raises(ReplicaExists):
+        copy_of(directory)
+
+
+def test_where_the_replica_lies_there_is_no_copy(node: Node) -> None:
+    directory = node.open()
+    make(directory)
+    with pytest.raises(ReplicaExists):
+        copy_of(directory)
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_copy_outlives_the_process(node: Node, is_clean: bool) -> None:
+    directory = node.open()
+    copy_of(directory, 7, count=2)
+    if is_clean:
+        directory.close()
+        assert "events 0 9" in node.read("recovery-point-offset-checkpoint").decode()
+    else:
+        node.memory.kill()
+    directory = node.open()
+    assert directory.was_clean is is_clean
+    assert directory.needs_recovery("events", 0) is not is_clean
+    log = directory.open_future_log("events", 0, TOPIC_ID, CONFIG, now_ms=0)
+    assert (log.log_start, log.log_end) == (7, 9)
+    assert directory.open_future_log("events", 0, TOPIC_ID, CONFIG, now_ms=0) is log
+
+
+def test_a_copy_takes_over_while_it_is_used(node: Node) -> None:
+    directory = node.open()
+    log = copy_of(directory, count=3)
+    log.flush()
+    assert directory.promote_future_log("events", 0) is log
+    assert (node.folders(), directory.replicas, directory.futures) == (["events-0"], [("events", 0)], {})
+    fill(log, 2)
+    log.roll(now_ms=0)
+    fill(log, 1)
+    assert [value for _, value in values(read_all(log))] == [b"0", b"1", b"2", b"0", b"1", b"0"]
+    log.flush()
+    directory.sync()
+    node.memory.lose_power()
+    log = reopened(node.open())
+    assert (log.log_end, log.high_watermark) == (6, 0)
+
+
+def test_what_waits_for_its_removal_is_found_under_the_new_name(node: Node) -> None:
+    directory = node.open()
+    log = copy_of(directory, count=3)
+    log.truncate_fully_and_start_at(5, now_ms=0)
+    directory.promote_future_log("events", 0)
+    assert any(name.endswith(".deleted") for name in node.memory.list_names("data/events-0"))
+    remove = directory.services.removals.begin(CONFIG.file_delete_delay_ms)
+    assert remove is not None
+    remove()
+    assert not any(name.endswith(".deleted") for name in node.memory.list_names("data/events-0"))
+
+
+def test_a_copy_that_nobody_wants(node: Node) -> None:
+    directory = node.open()
+    copy_of(directory)
+    directory.delete_future_log("events", 0, now_ms=0)
+    (folder,) = node.folders()
+    assert folder.endswith("-delete")
+    copy_of(directory)
+    assert directory.set_aside_future("events", 0).endswith("-stray")
+    assert directory.futures == {}
+
+
+def test_a_copy_that_cannot_be_made_leaves_nothing(node: Node) -> None:
+    directory = node.open()
+    node.memory.refuse("write", errno.ENOSPC, path_suffix=".log")
+    with pytest.raises(DiskFailure):
+        copy_of(directory)
+    assert (node.folders(), directory.futures) == ([], {})
+
+
+def test_two_copies_of_one_replica_are_refused(node: Node) -> None:
+    for letter in "ab":
+        node.memory.make_directory(f"data/events-0.{letter * 32}-future")
+    with pytest.raises(DuplicateReplica, match="hold the same partition"):
+        node.open()
+
+
+def test_without_a_mark_if_only_the_metadata_lie_here(node: Node) -> None:
+    directory = node.open()
+    directory.open_metadata_log(CONFIG, now_ms=0)
+    directory.close(leaves_mark=False)
+    assert ".kafka_cleanshutdown" not in node.memory.list_names("data")

@@ -254,6 +254,38 @@ class TestStart:
             broker.create_topic("new", directory=UNASSIGNED_DIRECTORY)
             assert broker.produce("new").error_code == 0
 
+    async def test_without_a_directory_that_is_not_named_any_more_its_partitions_wait(self) -> None:
+        """Kafka makes an empty one elsewhere, and leads that from its next start on."""
+        async with one_broker(paths=(A, B)) as broker:
+            broker.create_topic("b", partitions=2, directory=directory_id(B))
+            broker.create_topic("a", directory=directory_id(A))
+            assert broker.produce("b", some_batch(3)).error_code == 0
+            await settle()
+            image, file_system = broker.image, broker.file_system
+        async with one_broker(paths=(A, C), file_system=file_system, image=image) as broker:
+            await settle()
+            assert everywhere(broker) == [["a-0"], ["b-0", "b-1"], []]
+            assert "2 partitions, b-0 among them, lie in log directories" in broker.lines.getvalue()
+            assert assigned(broker, "b") == [directory_id(B)] * 2
+            image = broker.image
+        async with one_broker(paths=(A, B), file_system=file_system, image=image) as broker:
+            assert broker.fetch("b").high_watermark == 3
+            assert "lie in log directories" not in broker.lines.getvalue()
+
+    async def test_a_stray_that_cannot_be_renamed_takes_its_directory(self) -> None:
+        async with one_broker(paths=(A, B)) as broker:
+            topic_id = broker.create_topic("b", directory=directory_id(B))
+            await settle()
+            file_system = broker.file_system
+            copy_tree(file_system, "/b/b-0", "/b/stray-0")
+            image = broker.image
+            assert topic_id
+        file_system.refuse("rename", errno.EIO, path_suffix="/b/stray-0")
+        async with one_broker(paths=(A, B), file_system=file_system, image=image) as broker:
+            await settle()
+            assert list(broker.partitions.places.offline) == [B]
+            assert broker.image.topics["b"].partitions[0].leader == -1
+
     async def test_of_two_folders_the_one_counts_that_the_metadata_name(self) -> None:
         async with one_broker(paths=(A, B)) as broker:
             broker.create_topic("t", directory=directory_id(B))
