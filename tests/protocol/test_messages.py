@@ -1,6 +1,8 @@
 """What holds for every message in every version: it round-trips, and only DecodeError escapes from bytes."""
 
+import functools
 import random
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -9,7 +11,29 @@ from protocol.schema import Message
 from tests.protocol.every_message import API_MESSAGES, EVERY_MESSAGE, STORED_MESSAGES
 from tests.protocol.random_messages import RandomMessages, lossy_changes
 
-every_message = pytest.mark.parametrize("kind", EVERY_MESSAGE, ids=lambda kind: kind.__name__)
+KINDS_A_TEST = 20
+"""A test of its own for each message costs more than what is tested."""
+
+
+def every_message(check: Callable[[type[Message], random.Random], None]) -> Callable[..., None]:
+    """A test of ``check`` with every kind of message, some kinds at a time."""
+    groups = [
+        EVERY_MESSAGE[first : first + KINDS_A_TEST] for first in range(0, len(EVERY_MESSAGE), KINDS_A_TEST)
+    ]
+
+    @pytest.mark.parametrize("kinds", groups, ids=lambda kinds: kinds[0].__name__)
+    @functools.wraps(check)
+    def test(kinds: Sequence[type[Message]], chance: random.Random) -> None:
+        for kind in kinds:
+            try:
+                check(kind, chance)
+            except BaseException as error:
+                error.add_note(f"with {kind.__name__}")
+                raise
+
+    del test.__wrapped__  # pytest would ask for its parameters
+    return test
+
 
 ROUNDS = 4
 FUZZ_ROUNDS = 40
@@ -44,7 +68,7 @@ def test_a_message_comes_back_as_it_was(kind: type[Message], chance: random.Rand
 
 
 @every_message
-def test_defaults_can_be_written_in_every_version(kind: type[Message]) -> None:
+def test_defaults_can_be_written_in_every_version(kind: type[Message], chance: random.Random) -> None:
     for version in kind.versions:
         data = kind().encode(version)
         assert kind.decode(data, version).encode(version) == data

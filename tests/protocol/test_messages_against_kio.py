@@ -71,7 +71,7 @@ def snake_case(name: str) -> str:
 
 
 PAIRS = [(kind, version) for kind in EVERY_MESSAGE for version in kind.versions]
-COMMON = [(kind, version) for kind, version in PAIRS if kio_entity(kind, version) is not None]
+COMMON = {(kind, version): None for kind, version in PAIRS if kio_entity(kind, version) is not None}
 
 
 def test_what_kio_lacks_is_known() -> None:
@@ -87,12 +87,16 @@ def test_what_kio_lacks_is_known() -> None:
     assert len(COMMON) > 600
 
 
-@pytest.mark.parametrize(
-    ("kind", "version"), COMMON, ids=lambda value: getattr(value, "__name__", f"v{value}")
-)
+@pytest.mark.parametrize("kind", dict.fromkeys(kind for kind, _ in COMMON), ids=lambda kind: kind.__name__)
 def test_kio_reads_the_same_values_and_writes_the_same_bytes(
-    kind: type[Message], version: int, chance: random.Random
+    kind: type[Message], chance: random.Random
 ) -> None:
+    for version in kind.versions:
+        if (kind, version) in COMMON:
+            check_with_kio(kind, version, chance)
+
+
+def check_with_kio(kind: type[Message], version: int, chance: random.Random) -> None:
     entity = kio_entity(kind, version)
     read, write = entity_reader(entity), entity_writer(entity)
     values = RandomMessages(chance, tame=True)

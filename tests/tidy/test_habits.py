@@ -1,6 +1,7 @@
 """Habits that are easy to lose sight of, read off the source."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -13,29 +14,32 @@ REAL_TIME_FOLDERS = ("integration",)
 """Here a real process is waited for, so time really passes."""
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_is_left_for_later(path: Path) -> None:
-    if path == Path(__file__):
-        return
-    unfinished = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
-    assert unfinished.findall(path.read_text()) == []
+def hits(pattern: str, paths: Iterable[Path]) -> dict[str, list[str]]:
+    """What of the pattern is in the files, this one apart."""
+    wanted = re.compile(pattern)
+    found = {
+        str(path.relative_to(ROOT)): wanted.findall(path.read_text())
+        for path in paths
+        if path != Path(__file__)
+    }
+    return {path: hits for path, hits in found.items() if hits}
 
 
-@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_test_really_sleeps(path: Path) -> None:
-    if path.parent.name in REAL_TIME_FOLDERS or "compat" in path.parts:
-        return
-    assert re.findall(r"\btime\.sleep\(|\basyncio\.sleep\(", path.read_text()) == []
+def test_nothing_is_left_for_later() -> None:
+    assert hits(r"\b(TODO|FIXME|XXX|NotImplementedError)\b", SOURCES) == {}
+
+
+def test_no_test_really_sleeps() -> None:
+    paths = [
+        path for path in TESTS if path.parent.name not in REAL_TIME_FOLDERS and "compat" not in path.parts
+    ]
+    assert hits(r"\btime\.sleep\(|\basyncio\.sleep\(", paths) == {}
 
 
 def test_nothing_names_a_place_on_somebody_s_machine() -> None:
-    places = re.compile(
-        r"/(?:home|root|Users|work)/\w+|https?://(?:[\w.-]*pypi|[\w.-]*pythonhosted|repo\w*\.maven)"
-    )
+    places = r"/(?:home|root|Users|work)/\w+|https?://(?:[\w.-]*pypi|[\w.-]*pythonhosted|repo\w*\.maven)"
     settings = [ROOT / name for name in ("Makefile", "pyproject.toml", ".ci/run", "compat/oracle/pom.xml")]
-    texts = [*SOURCES, *ROOT.glob("*.md"), *settings]
-    found = {str(path): places.findall(path.read_text()) for path in texts if path != Path(__file__)}
-    assert {path: hits for path, hits in found.items() if hits} == {}
+    assert hits(places, [*SOURCES, *ROOT.glob("*.md"), *settings]) == {}
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
