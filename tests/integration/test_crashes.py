@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 KILLS = 20
 PARTITION_COUNT = 3
 ACKNOWLEDGED_BETWEEN_KILLS = 300
-QUEUED_MAX = 2000
+QUEUED_MAX = 400
 
 
 class Killable(Protocol):

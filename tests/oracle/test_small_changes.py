@@ -29,13 +29,19 @@ from protocol.schema import Message
 pytestmark = pytest.mark.slow
 
 
-def judged(address: str, recording: Recording, name: str, alter: Alter | None) -> list[str]:
-    """What the judge has to say about one conversation."""
+ROUNDS = 2
+"""Of the conversation's, the last ones: a change that shows in none of them would be a strange one."""
+
+
+def judged(address: str, recording: Recording, name: str, alter: Alter) -> list[str]:
+    """What the judge has to say about one conversation.  That it has nothing to say otherwise is another
+    test's subject."""
     (held,) = [each for each in CONVERSATIONS if f"{each.subject}: {each.name}".replace("_", " ") == name]
+    held = held._replace(rounds=held.rounds[-ROUNDS:])
     expected = {
         place: told
         for place, told in recording.items()
-        if (place.subject, place.conversation) == (held.subject, held.name)
+        if (place.subject, place.conversation) == (held.subject, held.name) and place.round in held.rounds
     }
     return list(judge(expected, hold(address, [held], alter=alter)).lines())
 
@@ -286,10 +292,3 @@ def test_a_small_change_is_noticed(
     compared_address: str, recording: Recording, name: str, alter: Callable[[Any], None]
 ) -> None:
     assert judged(compared_address, recording, name, alter) != []
-
-
-@pytest.mark.parametrize("name", sorted({name for name, _ in CHANGES}))
-def test_without_a_change_there_is_nothing_to_notice(
-    compared_address: str, recording: Recording, name: str
-) -> None:
-    assert judged(compared_address, recording, name, None) == []

@@ -349,5 +349,5 @@ def test_no_history_loses_or_revives_a_key(run: int, seed: int) -> None:
 @pytest.mark.parametrize("run", range(20))
 def test_no_history_of_many_loses_or_revives_a_key(run: int, seed: int) -> None:
     """``OTTLA_TEST_HISTORIES`` says how many there are in each of the twenty runs."""
-    for number in range(int(os.environ.get("OTTLA_TEST_HISTORIES", "50"))):
+    for number in range(int(os.environ.get("OTTLA_TEST_HISTORIES", "10"))):
         go_through_one_history(Random(f"{seed} {run} {number}"))
