@@ -14,6 +14,7 @@ from compat.python_clients import CLIENTS
 from compat.scenarios.python.client import Place, Record
 from compat.scenarios.python.records import differences, sample_records
 from compat.scenarios.python.stage import Stage
+from compat.verification import damages
 from compat.waiting import wait_until
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -104,10 +105,12 @@ def test_we_open_what_kafka_closed_and_kafka_what_we_closed(kafka_jars: Path, tm
             made_by_us = produce(ours.address, f"ours-{turn}", "gzip", 20 + turn)
         finally:
             assert ours.stop() == 0
+        assert damages(node.data) == []
         with kafka_node(tmp_path / "node") as node:
             check(node.bootstrap, "shared", 3, expected)
             check(node.bootstrap, f"ours-{turn}", 2, made_by_us)
             expected |= produce(node.bootstrap, "shared", "snappy", 30 + turn)
+        assert damages(node.data) == []
 
 
 def test_kafka_opens_what_we_formatted_and_killed(kafka_jars: Path, tmp_path: Path) -> None:
@@ -117,6 +120,7 @@ def test_kafka_opens_what_we_formatted_and_killed(kafka_jars: Path, tmp_path: Pa
     create(ours.address, "shared", 2)
     expected = produce(ours.address, "shared", "none", 1)
     ours.kill()
+    assert damages(node.data) == []
     with kafka_node(tmp_path / "node") as node:
         check(node.bootstrap, "shared", 2, expected)
         expected |= produce(node.bootstrap, "shared", "none", 2)
@@ -147,6 +151,7 @@ def test_two_log_directories_and_moves_between_them_in_turn(kafka_jars: Path, tm
         made_by_us = produce(ours.address, "ours", "gzip", 3)
     finally:
         assert ours.stop() == 0
+    assert damages(first, second) == []
     with kafka_node(folder, settings) as node:
         with Asking(node.bootstrap) as asking:
             assert set(asking.homes("shared").values()) == {"data2"}
@@ -155,6 +160,7 @@ def test_two_log_directories_and_moves_between_them_in_turn(kafka_jars: Path, tm
             asking.move("shared", first, 4)
         check(node.bootstrap, "shared", 4, expected)
         expected |= produce(node.bootstrap, "shared", "zstd", 4)
+    assert damages(first, second) == []
     ours.start()
     try:
         with Asking(ours.address) as asking:
@@ -164,6 +170,7 @@ def test_two_log_directories_and_moves_between_them_in_turn(kafka_jars: Path, tm
         check(ours.address, "ours", 4, made_by_us)
     finally:
         assert ours.stop() == 0
+    assert damages(first, second) == []
     records = dump(first / CLUSTER_LOG / f"{0:020d}.log", "--cluster-metadata-decoder")
     assert '"directories"' in records
 

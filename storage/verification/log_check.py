@@ -267,7 +267,7 @@ class LogCheck:
             path = self.path(offset, paths.PRODUCER_SNAPSHOT)
             assert path is not None
             is_mended = self._is_rewritten(offset)
-            if offset > self.next_offset and not self.is_cut:
+            if before is None and offset > self.next_offset and not self.is_cut:
                 self.findings.add(
                     self.severity(is_mended),
                     path,

@@ -13,7 +13,7 @@ from storage.log_directory import METADATA_TOPIC_ID
 from storage.node_files import read_topic_id
 from storage.swaps import Plan, plan_swaps
 from storage.verification.facts import Kind, ReplicaFacts
-from storage.verification.findings import Finding, Findings, Totals
+from storage.verification.findings import Finding, Findings, Severity, Totals
 from storage.verification.log_check import LogCheck, LookInto, Moved
 from storage.verification.metadata import Cluster, MetadataCheck
 from storage.verification.read_only import reason_of
@@ -58,7 +58,7 @@ def check_replica(
     except OSError as error:
         findings.damage(facts.path, f"cannot be read: {error.strerror or error}")
         return CheckedReplica(findings.take(), totals)
-    _check_topic(file_system, facts, findings)
+    _check_topic(file_system, facts, findings, has_segments=bool(files.bases))
     epochs = _read_epochs(file_system, facts, findings)
     metadata = None
     if facts.kind is Kind.METADATA:
@@ -152,7 +152,9 @@ def _complaint(facts: ReplicaFacts, name: str, bases: set[int], *, is_folder: bo
     return "does not belong here"
 
 
-def _check_topic(file_system: FileSystem, facts: ReplicaFacts, findings: Findings) -> None:
+def _check_topic(
+    file_system: FileSystem, facts: ReplicaFacts, findings: Findings, *, has_segments: bool
+) -> None:
     path = os.path.join(facts.path, paths.PARTITION_METADATA)
     try:
         topic_id = read_topic_id(file_system, facts.path)
@@ -160,8 +162,10 @@ def _check_topic(file_system: FileSystem, facts: ReplicaFacts, findings: Finding
         findings.damage(path, reason_of(error))
         return
     if topic_id is None:
-        if facts.kind is not Kind.METADATA:
-            findings.damage(path, "is missing: a start will set the replica aside as a stray")
+        if facts.kind is Kind.LIVE:
+            # Without a segment the broker went down while it made the replica.
+            severity = Severity.DAMAGE if has_segments else Severity.NOTE
+            findings.add(severity, path, "is missing: a start will set the replica aside as a stray")
         return
     if facts.kind is Kind.METADATA and topic_id != METADATA_TOPIC_ID:
         findings.damage(

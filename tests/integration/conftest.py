@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from compat.broker_process import BrokerProcess, running_broker
+from storage.verification.findings import Finding, Severity, Totals
+from storage.verification.read_only import ReadOnlyFileSystem
+from storage.verification.verify import check_one, verify
 
 BOOTSTRAP_VARIABLE = "OTTLA_TEST_BOOTSTRAP"
 """Names a broker to run the client tests against, such as Kafka's own: a test that fails there is wrong."""
@@ -37,9 +40,25 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield broker.address
 
 
+def damages(broker: BrokerProcess) -> list[Finding]:
+    """What is damaged in the log directories of a broker that does not run any more."""
+    given = broker.settings.get("log.dirs", str(broker.data)).split(",")
+    directories = [path for path in given if os.path.exists(os.path.join(path, "meta.properties"))]
+    file_system = ReadOnlyFileSystem()
+    found: list[Finding] = []
+    for some in verify(
+        file_system,
+        directories,
+        lambda replicas: [check_one(file_system, facts, lambda count: None) for facts in replicas],
+        Totals(),
+    ):
+        found += some
+    return [finding for finding in found if finding.severity is Severity.DAMAGE]
+
+
 @pytest.fixture
 def new_broker(tmp_path: Path) -> Iterator[StartBroker]:
-    """Makes brokers, not started yet, that are stopped after the test."""
+    """Makes brokers, not started yet, that are stopped after the test; what they leave must be sound."""
     made: list[BrokerProcess] = []
 
     def make(
@@ -60,6 +79,9 @@ def new_broker(tmp_path: Path) -> Iterator[StartBroker]:
     for broker in made:
         if broker.is_running:
             broker.kill()
+    for broker in made:
+        if broker.address:  # it has been ready
+            assert damages(broker) == []
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from storage.checkpoints import format_epochs, format_offsets
+from storage.config import LogConfig
 from storage.memory_filesystem import MemoryFileSystem
 from storage.node_files import MetaProperties, write_meta_properties
 from storage.verification.findings import FINDINGS_PER_FILE_MAX, Severity
@@ -240,6 +241,18 @@ def test_sequences_have_no_holes(directory: Directory) -> None:
     ]
 
 
+def test_a_snapshot_behind_a_gap_that_compaction_made(directory: Directory) -> None:
+    open_log = directory.open()
+    config = LogConfig(segment_bytes=100)
+    log = open_log.create_log("compacted", 1, TOPICS["compacted"], config, now_ms=TIME)
+    for base_offset in (3, 50):
+        log.append_as_follower(keyed_batch(base_offset, (0, 2)), now_ms=TIME)
+    open_log.close()
+    folder = f"{DATA}/compacted-1"
+    assert f"{folder}/00000000000000000050.snapshot" in directory.names(folder, ".snapshot")
+    assert directory.damages() == []
+
+
 # Indexes
 
 
@@ -380,6 +393,19 @@ def test_a_replica_without_a_topic_id(directory: Directory) -> None:
     directory.file_system.remove(f"{EVENTS}/partition.metadata")
     (damage,) = directory.damages()
     assert damage.text == "is missing: a start will set the replica aside as a stray"
+    assert damage.path == f"{EVENTS}/partition.metadata"
+
+
+def test_a_replica_that_was_being_made_is_no_loss(directory: Directory) -> None:
+    directory.file_system.make_directory(f"{DATA}/old-1")
+    assert told(directory) == [
+        (
+            "note",
+            "old-1/partition.metadata",
+            None,
+            "is missing: a start will set the replica aside as a stray",
+        )
+    ]
 
 
 def test_a_node_that_never_registered_with_this_directory(directory: Directory) -> None:
@@ -560,7 +586,6 @@ def test_a_torn_metadata_log(directory: Directory, killed: Directory) -> None:
 def test_metadata_records_must_be_readable(directory: Directory) -> None:
     from broker.raft.batches import build_values_batch
     from protocol.records.batch import RecordBatch
-    from storage.config import LogConfig
 
     open_directory = directory.open()
     log = open_directory.open_metadata_log(LogConfig(), now_ms=TIME)
