@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (68): be a member of a consumer group, and be assigned partitions (KIP-848)."""
 
 from collections.abc import Iterator
-from typing import Final
 
+from broker.apis.blank_texts import is_blank
 from broker.apis.error_texts import fitting
 from broker.coordination.tickets import answer_of
 from broker.groups import commands
@@ -18,9 +18,6 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-
-_JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
-"""What Java's ``trim`` takes away."""
 
 
 def handle(
@@ -83,10 +80,6 @@ def find_faults(request: ConsumerGroupHeartbeatRequest, version: int) -> Iterato
             yield "InstanceId can't be null."
     elif epoch < -2:
         yield "MemberEpoch is invalid."
-
-
-def is_blank(text: str) -> bool:
-    return not text.strip(_JAVA_BLANKS)
 
 
 def answer(beaten: Beaten) -> ConsumerGroupHeartbeatResponse:

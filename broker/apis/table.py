@@ -96,6 +96,8 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
         _api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
         _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
+        _api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1),
+        _api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1),
         _api(ApiKey.SHARE_FETCH, 1, 2),
         _api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
         _api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0),

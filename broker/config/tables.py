@@ -95,31 +95,31 @@ group.initial.rebalance.delay.ms                          INT       3000        
 group.max.session.timeout.ms                              INT       1800000              any             MEDIUM  read-only     heeded
 group.max.size                                            INT       2147483647           1..             MEDIUM  read-only     heeded
 group.min.session.timeout.ms                              INT       6000                 any             MEDIUM  read-only     heeded
-group.share.assignment.interval.ms                        INT       1000                 0..             MEDIUM  cluster-wide
+group.share.assignment.interval.ms                        INT       1000                 0..             MEDIUM  cluster-wide     heeded
 group.share.assignor.offload.enable                       BOOLEAN   true                 any             MEDIUM  cluster-wide  internal
 group.share.assignors                                     LIST      simple               []+             MEDIUM  read-only
 group.share.delivery.count.limit                          INT       5                    2..10           MEDIUM  read-only     heeded
 group.share.dlq.manager.class.name                        STRING    org.apache.kafka.server.share.dlq.DefaultShareGroupDLQManager  any  MEDIUM  read-only  internal
-group.share.heartbeat.interval.ms                         INT       5000                 1..             MEDIUM  read-only
-group.share.initialize.retry.interval.ms                  INT       30000                1..             LOW     read-only     internal
-group.share.max.assignment.interval.ms                    INT       15000                0..             MEDIUM  read-only
+group.share.heartbeat.interval.ms                         INT       5000                 1..             MEDIUM  read-only     heeded
+group.share.initialize.retry.interval.ms                  INT       30000                1..             LOW     read-only     internal  heeded
+group.share.max.assignment.interval.ms                    INT       15000                0..             MEDIUM  read-only     heeded
 group.share.max.delivery.count.limit                      INT       10                   5..25           MEDIUM  read-only
-group.share.max.heartbeat.interval.ms                     INT       15000                1..             MEDIUM  read-only
+group.share.max.heartbeat.interval.ms                     INT       15000                1..             MEDIUM  read-only     heeded
 group.share.max.partition.max.record.locks                INT       4000                 2000..10000     MEDIUM  read-only
 group.share.max.record.lock.duration.ms                   INT       60000                30000..3600000  MEDIUM  read-only
-group.share.max.session.timeout.ms                        INT       60000                1..             MEDIUM  read-only
+group.share.max.session.timeout.ms                        INT       60000                1..             MEDIUM  read-only     heeded
 group.share.max.share.sessions                            INT       2000                 1..             MEDIUM  read-only     heeded
-group.share.max.size                                      INT       200                  1..1000         MEDIUM  read-only
-group.share.min.assignment.interval.ms                    INT       0                    0..             MEDIUM  read-only
+group.share.max.size                                      INT       200                  1..1000         MEDIUM  read-only     heeded
+group.share.min.assignment.interval.ms                    INT       0                    0..             MEDIUM  read-only     heeded
 group.share.min.delivery.count.limit                      INT       2                    2..5            MEDIUM  read-only
-group.share.min.heartbeat.interval.ms                     INT       5000                 1..             MEDIUM  read-only
+group.share.min.heartbeat.interval.ms                     INT       5000                 1..             MEDIUM  read-only     heeded
 group.share.min.partition.max.record.locks                INT       100                  100..2000       MEDIUM  read-only
 group.share.min.record.lock.duration.ms                   INT       15000                1000..30000     MEDIUM  read-only
-group.share.min.session.timeout.ms                        INT       45000                1..             MEDIUM  read-only
+group.share.min.session.timeout.ms                        INT       45000                1..             MEDIUM  read-only     heeded
 group.share.partition.max.record.locks                    INT       2000                 100..10000      MEDIUM  read-only     heeded
 group.share.persister.class.name                          STRING    org.apache.kafka.server.share.persister.DefaultStatePersister  any  MEDIUM  read-only  internal
 group.share.record.lock.duration.ms                       INT       30000                1000..3600000   MEDIUM  read-only     heeded
-group.share.session.timeout.ms                            INT       45000                1..             MEDIUM  read-only
+group.share.session.timeout.ms                            INT       45000                1..             MEDIUM  read-only     heeded
 group.streams.acceptable.recovery.lag                     LONG      10000                0..             MEDIUM  read-only     internal
 group.streams.assignment.interval.ms                      INT       1000                 0..             MEDIUM  cluster-wide
 group.streams.assignor.offload.enable                     BOOLEAN   true                 any             MEDIUM  cluster-wide  internal

@@ -19,6 +19,14 @@ class ConsumerTimes(NamedTuple):
     """From one target assignment to the next (KIP-1263)."""
 
 
+class ShareTimes(NamedTuple):
+    """What the members of a share group go by, in the same way."""
+
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    assignment_interval_ms: int
+
+
 class Cluster:
     """Follows published images.  All machines of a broker share one.
 
@@ -36,6 +44,7 @@ class Cluster:
         self._last_change = image.offset
         self._topic_hashes: dict[str, int] = {}
         self._consumer_times: dict[str, ConsumerTimes] = {}
+        self._share_times: dict[str, ShareTimes] = {}
 
     @property
     def version(self) -> int:
@@ -48,6 +57,7 @@ class Cluster:
         self.image = image
         if changes.configs:
             self._consumer_times.clear()
+            self._share_times.clear()
         if changes.brokers:
             self._topic_hashes.clear()  # their racks are part of it
         for topic in (*changes.deleted_topics.values(), *changes.topics.values()):
@@ -112,4 +122,20 @@ class Cluster:
             values["consumer.session.timeout.ms"],
             values["consumer.heartbeat.interval.ms"],
             values["consumer.assignment.interval.ms"],
+        )
+
+    def share_times(self, group_id: str) -> ShareTimes:
+        overrides = self.image.config(ResourceType.GROUP, group_id)
+        kept_as = group_id if overrides else ""
+        times = self._share_times.get(kept_as)
+        if times is None:
+            times = self._share_times[kept_as] = self._read_share_times(overrides)
+        return times
+
+    def _read_share_times(self, overrides: Mapping[str, str]) -> ShareTimes:
+        values = self._config.group(overrides)
+        return ShareTimes(
+            values["share.session.timeout.ms"],
+            values["share.heartbeat.interval.ms"],
+            values["share.assignment.interval.ms"],
         )

@@ -28,6 +28,8 @@ from broker.groups.requests import (
     TopicOffsets,
 )
 from broker.groups.service import GroupService
+from broker.share import group_commands
+from broker.share.group_commands import ShareBeat
 from protocol.error_codes import ErrorCode
 from protocol.limits import STRING_SIZE_MAX
 from storage.transaction_verification import Verification
@@ -173,6 +175,28 @@ def describe_consumers(groups: GroupService, group_id: str) -> Ticket[ConsumerGr
     ticket = Ticket(lambda code: ConsumerGroupDescription(group_id, code))
     if _is_named(group_id, ticket):
         groups.ask(group_id, ticket, lambda machine, _: consumer_requests.describe(machine, group_id, ticket))
+    return ticket
+
+
+def beat_share(groups: GroupService, group_id: str, asked: ShareBeat) -> Ticket[Beaten]:
+    """ShareGroupHeartbeat, once it is known to make sense by itself."""
+    ticket = Ticket(Beaten)
+    if _can_be_stored(group_id, asked.client_id, asked.rack_id or "", *(asked.topic_names or ())):
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: group_commands.beat(machine, group_id, asked, ticket, now),
+        )
+    else:
+        ticket.refuse(ErrorCode.INVALID_REQUEST)
+    return ticket
+
+
+def describe_share(groups: GroupService, group_id: str) -> Ticket[ConsumerGroupDescription]:
+    """ShareGroupDescribe, one group of it."""
+    ticket = Ticket(lambda code: ConsumerGroupDescription(group_id, code))
+    if _is_named(group_id, ticket):
+        groups.ask(group_id, ticket, lambda machine, _: group_commands.describe(machine, group_id, ticket))
     return ticket
 
 

@@ -41,6 +41,8 @@ from broker.groups.requests import (
 )
 from broker.groups.settings import GroupSettings
 from broker.groups.states import ANSWERS, GroupState
+from broker.share import group_commands as sharing
+from broker.share.group import ShareGroup, ShareGroupKey
 from protocol.error_codes import ErrorCode
 from protocol.schema import Message
 from protocol.stored.group_records import (
@@ -59,6 +61,12 @@ from protocol.stored.group_records import (
     LegacyOffsetCommitValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMetadataKey,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMetadataKey,
 )
 from protocol.uuids import ZERO_UUID
 from storage.transaction_verification import Verification
@@ -85,6 +93,12 @@ _SERVED: Final = (
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupRegularExpressionKey,
+    ShareGroupMetadataKey,
+    ShareGroupMemberMetadataKey,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupStatePartitionMetadataKey,
 )
 
 CODEC: Final = RecordCodec(
@@ -130,6 +144,8 @@ class GroupMachine:
             self._apply_group(key.group, value)
         elif isinstance(key, ConsumerGroupKey):
             self._apply_consumer_group(key, value)
+        elif isinstance(key, ShareGroupKey):
+            self._apply_share_group(key, value)
         else:
             assert isinstance(key, LegacyOffsetCommitKey)
             assert value is None or isinstance(value, LegacyOffsetCommitValue)
@@ -168,6 +184,17 @@ class GroupMachine:
             known = ConsumerGroup(key.group_id, self.settings, self.cluster)
             self.groups[key.group_id] = known
         if value is None and isinstance(key, ConsumerGroupMetadataKey):
+            self._remove(key.group_id)
+        else:
+            known.apply(key, value)
+
+    def _apply_share_group(self, key: ShareGroupKey, value: Message | None) -> None:
+        known = self.groups.get(key.group_id)
+        if not isinstance(known, ShareGroup):
+            if value is None:
+                return
+            known = self.groups[key.group_id] = ShareGroup(key.group_id, self.settings, self.cluster)
+        if value is None and isinstance(key, ShareGroupMetadataKey):
             self._remove(key.group_id)
         else:
             known.apply(key, value)
@@ -214,6 +241,8 @@ class GroupMachine:
             decision = group.advance(now)
         elif isinstance(group, ConsumerGroup):
             decision = consumers.advance(self, group, now)
+        elif isinstance(group, ShareGroup):
+            decision = sharing.advance(group, now)
         if group is not None:
             self.watch(group)
         return decision
@@ -540,6 +569,8 @@ class GroupMachine:
 
     def _clean_group(self, group: Group, now: Moment) -> Decision:
         group_id = group.group_id
+        if isinstance(group, ShareGroup):
+            return Decision()  # it stays until somebody deletes it
         pending = set(self.offsets.pending_partitions(group_id))
         expired: list[tuple[str, int]] = []
         kept = len(pending)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.metadata.image import MetadataImage
     from broker.metadata.replay import MetadataChanges
     from broker.services import Services
+    from broker.share.group import Initialize
     from protocol.records.control import EndTransactionMarker
     from storage.transaction_verification import Verification
 
@@ -40,8 +41,8 @@ class GroupService(CoordinatorService["GroupMachine"]):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._deleted_meanwhile: dict[int, set[str]] = {}
-        """Topics deleted while a shard could not drop their offsets."""
+        self._deleted_meanwhile: dict[int, dict[bytes, str]] = {}
+        """Names by id of topics deleted while a shard could not drop what it knows of them."""
 
     @cached_property
     def settings(self) -> GroupSettings:
@@ -74,30 +75,41 @@ class GroupService(CoordinatorService["GroupMachine"]):
             compression=Compression(config.get("offsets.topic.compression.codec")),
             log=self.services.log,
             reload=lambda _: reload(),
+            perform=self._initialize_share_partitions,
         )
+
+    def _initialize_share_partitions(self, wanted: Initialize) -> None:
+        from broker.share.initializing import initialize
+
+        assert self.nursery is not None, "shards run while the service does"
+        self.nursery.start_soon(initialize, self.services, wanted)
 
     def published(self, image: MetadataImage, changes: MetadataChanges) -> None:
         if "cluster" in self.__dict__:
             self.cluster.follow(image, changes)
         super().published(image, changes)
-        deleted = {gone.name for gone in changes.deleted_topics.values()}
+        deleted = {topic_id: gone.name for topic_id, gone in changes.deleted_topics.items()}
         if deleted:
             for partition in self.partitions:
-                self._deleted_meanwhile.setdefault(partition, set()).update(deleted)
+                self._deleted_meanwhile.setdefault(partition, {}).update(deleted)
                 shard = self._shards.get(partition)
                 if shard is not None:
                     self.shard_is_ready(partition, shard)
 
     def shard_is_ready(self, partition: int, shard: Shard[GroupMachine]) -> None:
-        """Drop the offsets of topics that were deleted."""
+        """Drop what groups know of topics that were deleted."""
         if not shard.is_active:
             return  # when it is loaded
         topics = self._deleted_meanwhile.pop(partition, None)
         if topics:
             from broker.coordination.tickets import Ticket
+            from broker.share.group_commands import topics_deleted
 
+            names, ids = set(topics.values()), set(topics)
             ticket: Ticket[None] = Ticket(lambda code: None)
-            self.ask_partition(partition, ticket, lambda machine, _: machine.topics_deleted(topics, ticket))
+            self.ask_partition(partition, ticket, lambda machine, _: machine.topics_deleted(names, ticket))
+            told: Ticket[None] = Ticket(lambda code: None)
+            self.ask_partition(partition, told, lambda machine, _: topics_deleted(machine, ids, told))
 
     def verify_transaction(
         self,

@@ -49,6 +49,8 @@ class GroupSettings(NamedTuple):
     """The first is the default."""
     consumer_migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     regex_refresh_interval_ms: int = 600_000
+    share_max_size: int = 200
+    share_initialize_retry_ms: int = 30_000
 
     def allows_metadata(self, metadata: str) -> bool:
         """Whether so much may be committed with an offset."""
@@ -71,6 +73,8 @@ class GroupSettings(NamedTuple):
             consumer_assignors=tuple(map(_assignor_name, config.get("group.consumer.assignors"))),
             consumer_migration=MigrationPolicy(config.get("group.consumer.migration.policy").upper()),
             regex_refresh_interval_ms=config.get("group.consumer.regex.refresh.interval.ms"),
+            share_max_size=config.get("group.share.max.size"),
+            share_initialize_retry_ms=config.get("group.share.initialize.retry.interval.ms"),
         )
 
 

@@ -1,31 +1,28 @@
 """The settings of share groups: a group's own, and the broker's where it has none."""
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from broker.config.definitions import ConfigError, Scope, definition
+from broker.config.definitions import Scope, definition
 from broker.metadata.image import ResourceType
 from broker.share.partition import ShareSettings
 
 if TYPE_CHECKING:
+    from broker.config.broker_config import BrokerConfig
     from broker.services import Services
 
-DEAD_LETTER_QUEUE_LEVEL: Final = 2
-"""Of share.version, from which on groups may have a dead letter queue."""
+
+def effective(config: "BrokerConfig", overrides: Mapping[str, str], name: str) -> Any:
+    """A group's setting, given those that were made for it alone."""
+    if overrides:
+        return config.group(overrides)[name]
+    known = definition(Scope.GROUP, name)
+    return config.get(known.synonyms[0][0]) if known.synonyms else known.default
 
 
 def group_setting(services: "Services", group_id: str, name: str) -> Any:
-    """The effective value of a group's setting.
-
-    What was set by a broker with other bounds and is not valid here counts as not set.
-    """
-    known = definition(Scope.GROUP, name)
-    text = services.image.config(ResourceType.GROUP, group_id).get(name)
-    if text is not None:
-        try:
-            return known.parse(text)
-        except ConfigError:
-            pass
-    return services.config.get(known.synonyms[0][0]) if known.synonyms else known.default
+    """The effective value of a group's setting."""
+    return effective(services.config, services.image.config(ResourceType.GROUP, group_id), name)
 
 
 def share_settings(services: "Services", group_id: str) -> ShareSettings:

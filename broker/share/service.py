@@ -36,7 +36,7 @@ RETRIES_MAX: Final = 5
 WOKEN_BEFORE_YIELD: Final = 20
 """Waiting fetches looked at in a row: then requests have their turn."""
 
-_NOT_READY: Final = (
+NOT_READY: Final = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
@@ -268,7 +268,7 @@ class ShareService:
 
         def settled() -> None:
             outcome = ticket.outcome
-            if outcome.error in _NOT_READY and retries < RETRIES_MAX and held.ended is None:
+            if outcome.error in NOT_READY and retries < RETRIES_MAX and held.ended is None:
                 self._nursery.start_soon(self._ask_later, held, ask, done, retries + 1)
             else:
                 done(outcome)
@@ -371,7 +371,7 @@ def _failure(outcome: Outcome, doing: str) -> KafkaError | None:
     code, text = outcome.error, f"Error in {doing} state RPC. {outcome.text}"
     if code is ErrorCode.NONE:
         return None
-    if code in _NOT_READY:
+    if code in NOT_READY:
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     elif code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER

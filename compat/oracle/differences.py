@@ -30,8 +30,6 @@ ONE_NAME_TWICE: Final = (
 
 SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
     "groups of the newer protocols are not served yet": (
-        "share_group_heartbeat",
-        "share_group_describe",
         "describe_share_group_offsets",
         "alter_share_group_offsets",
         "delete_share_group_offsets",

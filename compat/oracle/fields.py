@@ -104,6 +104,12 @@ UNORDERED: Final = (
     "ShareAcknowledge.responses.partitions",
     "ShareFetch.responses",
     "ShareFetch.responses.partitions",
+    "ShareGroupDescribe.groups.members",
+    "ShareGroupDescribe.groups.members.assignment.topic_partitions",
+    "ShareGroupDescribe.groups.members.assignment.topic_partitions.partitions",
+    "ShareGroupDescribe.groups.members.subscribed_topic_names",
+    "ShareGroupHeartbeat.assignment.topic_partitions",
+    "ShareGroupHeartbeat.assignment.topic_partitions.partitions",
 )
 """Lists whose order in Kafka is that of a hash table: compared by their contents."""
 

@@ -208,6 +208,12 @@ HEEDED_BY_ANOTHER_NAME = {
     "group.consumer.min.heartbeat.interval.ms",
     "group.consumer.min.session.timeout.ms",
     "group.consumer.session.timeout.ms",
+    "group.share.max.assignment.interval.ms",
+    "group.share.max.heartbeat.interval.ms",
+    "group.share.max.session.timeout.ms",
+    "group.share.min.assignment.interval.ms",
+    "group.share.min.heartbeat.interval.ms",
+    "group.share.min.session.timeout.ms",
 }
 
 NAMED_WITHOUT_EFFECT: set[Any] = {"group.streams.assignors"}

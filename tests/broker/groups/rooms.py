@@ -71,6 +71,8 @@ class Room:
         self.lines = io.StringIO()
         self.ids = 0
         self.reloads = 0
+        self.performed: list[Any] = []
+        """Effects of decisions."""
         self.shard: Shard[GroupMachine] = Shard(
             "__consumer_offsets-0",
             CODEC,
@@ -79,6 +81,7 @@ class Room:
             commit_timeout_ms=5000,
             log=Log(self.lines),
             reload=self._reload,
+            perform=self.performed.append,
         )
         self.needs_load = self.shard.begin(self.log)
 

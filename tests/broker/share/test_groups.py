@@ -1,0 +1,173 @@
+"""Share groups: members, epochs, who reads what, and what is stored."""
+
+from broker.coordination.tickets import Ticket
+from broker.groups.requests import ConsumerGroupDescription
+from broker.groups.settings import GroupSettings
+from broker.share.group import ShareGroup, TopicState
+from broker.share.group_commands import topics_deleted
+from protocol.error_codes import ErrorCode
+from tests.broker.share.share_room import ShareRoom
+
+FORTY_SIX_SECONDS_MS = 46_000
+
+
+def stored_state(group: ShareGroup) -> object:
+    return group.group_epoch, group.metadata_hash, group.members, group.target.by_member, group.states
+
+
+def test_nothing_is_assigned_before_its_state_is_there() -> None:
+    room = ShareRoom()
+    topic_id = room.create_topic("t", 2)
+    beaten = room.entered_share("a", "t")
+    assert beaten.member_epoch == 2
+    assert room.named(beaten.assignment) == {}
+    (wanted,) = room.initialize()
+    assert wanted.start_offsets == {topic_id: {0: -1, 1: -1}}, "where to start is the group's setting"
+    room.pass_ms(1_000)
+    beaten = room.share("a", 2)
+    assert beaten.member_epoch == 3
+    assert room.named(beaten.assignment) == {"t": [0, 1]}
+
+
+def test_the_share_coordinator_is_asked_once_and_again_after_a_while() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    epoch = room.entered_share("a", "t").member_epoch
+    room.share("a", epoch)
+    assert len(room.performed) == 1
+    room.pass_ms(31_000)
+    room.share("a", epoch)
+    assert len(room.performed) == 2, "the first answer may have been lost"
+
+
+def test_state_that_could_not_be_made_is_asked_for_again() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    epoch = room.entered_share("a", "t").member_epoch
+    room.fail()
+    assert not room.sharers.states.initializing
+    room.share("a", epoch)
+    assert len(room.performed) == 1
+
+
+def test_new_partitions_are_read_from_their_beginning() -> None:
+    room = ShareRoom()
+    topic_id = room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.settle_share("a")
+    room.add_partitions("t", 2)
+    room.share("a", room.sharers.members["a"].member_epoch)
+    (wanted,) = room.initialize()
+    assert wanted.start_offsets == {topic_id: {1: 0, 2: 0}}
+    room.settle_share("a")
+    assert room.assigned("a") == {"t": [0, 1, 2]}
+
+
+def test_members_share_out_partitions() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 4)
+    room.entered_share("a", "t")
+    room.settle_share("a")
+    assert room.assigned("a") == {"t": [0, 1, 2, 3]}
+    room.entered_share("b", "t")
+    room.settle_share("a", "b")
+    of_a, of_b = room.assigned("a"), room.assigned("b")
+    assert of_a is not None
+    assert of_b is not None
+    assert len(of_a["t"]) == len(of_b["t"]) == 2
+    assert sorted(of_a["t"] + of_b["t"]) == [0, 1, 2, 3]
+
+
+def test_members_read_the_same_partition_when_there_are_not_enough() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    for member_id in "abc":
+        room.entered_share(member_id, "t")
+    room.settle_share(*"abc")
+    assert [room.assigned(member_id) for member_id in "abc"] == [{"t": [0]}] * 3
+
+
+def test_a_late_member_is_written_off() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.pass_ms(30_000)
+    room.entered_share("b", "t")
+    room.pass_ms(20_000)
+    assert set(room.sharers.members) == {"b"}
+    assert room.share("a", 2).error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_without_members_stays_for_ever() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    assert room.share("a", -1).error is ErrorCode.NONE
+    room.pass_ms(30 * 24 * 60 * 60 * 1000)
+    assert room.describe_share().state == "Empty"
+
+
+async def test_a_restart_changes_nothing() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 4)
+    room.create_topic("u", 2)
+    room.entered_share("a", "t")
+    room.entered_share("b", "t", "u")
+    room.settle_share("a", "b")
+    room.entered_share("c", "u")
+    room.share("b", -1)
+    again = await room.restarted()
+    assert stored_state(again.sharers) == stored_state(room.sharers)
+    assert isinstance(again.describe_share(), ConsumerGroupDescription)
+    again.pass_ms(FORTY_SIX_SECONDS_MS)
+    assert not again.sharers.members, "their sessions began anew, and are over"
+
+
+async def test_state_that_was_being_made_at_a_crash_is_asked_for_again() -> None:
+    room = ShareRoom()
+    topic_id = room.create_topic("t", 1)
+    epoch = room.entered_share("a", "t").member_epoch
+    again = await room.restarted()
+    assert again.sharers.states.initializing == {topic_id: TopicState("t", frozenset([0]))}
+    again.share("a", epoch)
+    assert len(again.performed) == 1
+
+
+async def test_a_deleted_group_is_gone_after_a_restart_too() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.settle_share("a")
+    room.share("a", -1)
+    assert room.delete() is ErrorCode.NONE
+    assert not room.machine.groups
+    assert not (await room.restarted()).machine.groups
+
+
+def test_deleted_topics_are_forgotten() -> None:
+    room = ShareRoom()
+    topic_id = room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.settle_share("a")
+    room.delete_topic("t")
+    ticket: Ticket[None] = Ticket(lambda code: None)
+    room.ask(ticket, lambda machine, _: topics_deleted(machine, {topic_id}, ticket))
+    assert not room.sharers.states.initialized
+    room.settle_share("a")
+    assert room.assigned("a") == {}
+
+
+def test_no_more_members_than_allowed() -> None:
+    room = ShareRoom(GroupSettings(share_max_size=2))
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.entered_share("b", "t")
+    assert room.share("c", 0, ["t"]).error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert room.share("a", 0, ["t"]).error is ErrorCode.NONE
+
+
+def test_a_classic_member_cannot_join() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    assert room.join("").outcome.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
