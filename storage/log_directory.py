@@ -96,6 +96,8 @@ class LogDirectory:
         self._is_touched = False
         """A replica was opened, made or moved."""
         self._unrecovered: set[Replica] = set() if self.was_clean else {*self._replicas, *self._futures}
+        self._unrecoverable: dict[Replica, CorruptFile] = {}
+        """Why some of these never will be: finding that out again may take long."""
         self._logs: dict[Replica, PartitionLog] = {}
         self._future_logs: dict[Replica, PartitionLog] = {}
         self._metadata_log: PartitionLog | None = None
@@ -252,6 +254,8 @@ class LogDirectory:
         log = self._logs.get(replica)
         if log is None:
             self._check_presence(topic, partition)
+            if (damage := self._unrecoverable.get(replica)) is not None:
+                raise damage.with_traceback(None)
             log = self._load(
                 self._replica_path(topic, partition),
                 replica,
@@ -298,9 +302,17 @@ class LogDirectory:
             )
         except OSError as error:
             raise DiskFailure(directory, "open", error) from error
+        except CorruptFile as damage:
+            if replica in self._unrecovered:
+                self.note_damage(*replica, damage)
+            raise
         self._checkpoints.note_cut(replica, log.log_end)
         self._unrecovered.discard(replica)
         return log
+
+    def note_damage(self, topic: str, partition: int, damage: CorruptFile) -> None:
+        """Recovery has failed for good: until the next start ``open_log`` raises this."""
+        self._unrecoverable[topic, partition] = damage
 
     def recovery_job(self, topic: str, partition: int, config: LogConfig, *, now_ms: int) -> RecoveryJob:
         """What another process must be told to recover a log; ``open_log`` takes what it answers."""
@@ -510,6 +522,7 @@ class LogDirectory:
             raise DiskFailure(path, "rename", error) from error
         self._unrecovered.discard(replica)
         self._checkpoints.forget(replica)
+        self._unrecoverable.pop(replica, None)
         return target
 
     def _unique(self) -> str:

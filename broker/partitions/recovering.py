@@ -9,7 +9,7 @@ import trio
 from broker.partitions.worker_process import WorkerGone, WorkerProcess
 from storage.checkpoints import Replica
 from storage.config import LogConfig
-from storage.errors import InconsistentTopicId, StorageError
+from storage.errors import CorruptFile, DiskFailure, InconsistentTopicId, StorageError
 from storage.filesystem import RealFileSystem
 from storage.log_directory import LogDirectory
 from storage.producer_state import ProducerState
@@ -170,8 +170,13 @@ class _Recovery:
                     producers = await self._check(worker, replica, directory)
                 except WorkerGone:
                     self._services.log.warn("a process that checked logs has ended; its work is done here")
-                except StorageError as failure:
+                except CorruptFile as damage:
+                    directory.note_damage(*replica, damage)
+                    self._report_failure(replica, damage)
+                    continue
+                except DiskFailure as failure:
                     self._report_failure(replica, failure)
+                    self._manager.note_refusal(directory, failure)
                     continue
                 await self._services.run_blocking(self._open, [replica], directory, None, producers)
                 self._logs_done += 1
@@ -181,7 +186,10 @@ class _Recovery:
     async def _check(
         self, worker: WorkerProcess, replica: Replica, directory: LogDirectory
     ) -> ProducerState | None:
-        """Have a log recovered on disk; None if there was nothing.  Raises WorkerGone or StorageError."""
+        """Have a log recovered on disk; None if there was nothing.
+
+        Raises WorkerGone, CorruptFile or DiskFailure.
+        """
         now_ms = self._services.clock.now_ms()
         job = directory.recovery_job(*replica, self._config_of(replica[0]), now_ms=now_ms)
         await worker.give("recover", job._asdict())
@@ -192,7 +200,9 @@ class _Recovery:
             elif "report" in answer:
                 self._services.log.warn(answer["report"])
             elif "failed" in answer:
-                raise StorageError(answer["failed"])
+                if answer["is_damage"]:
+                    raise CorruptFile(job.directory, answer["failed"])
+                raise DiskFailure(job.directory, "recover", OSError(answer["failed"]))
             else:
                 packed = answer["recovered"]
                 return None if packed is None else unpack_producers(packed, job, now_ms=now_ms)

@@ -1,4 +1,5 @@
 import errno
+import zlib
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ from storage.errors import (
     ReplicaExists,
     ReplicaNotFound,
     UnexpectedDirectory,
+    UnsupportedFormat,
 )
 from storage.filesystem import FileSystem, RealFileSystem
 from storage.log_directory import LogDirectory
@@ -801,3 +803,26 @@ def test_without_a_mark_if_only_the_metadata_lie_here(node: Node) -> None:
     directory.open_metadata_log(CONFIG, now_ms=0)
     directory.close(leaves_mark=False)
     assert ".kafka_cleanshutdown" not in node.memory.list_names("data")
+
+
+def test_a_log_that_cannot_be_recovered_is_not_read_again_for_everybody_who_asks(node: Node) -> None:
+    directory = node.open()
+    make(directory, count=3)
+    node.memory.kill()
+    log_file = node.memory.open(f"data/events-0/{0:020d}.log")
+    # A message of an old format, its CRC included, behind what is good.
+    message = bytes.fromhex("01 00 0000000000000001 ffffffff 00000001 78")
+    header = (3).to_bytes(8) + (len(message) + 4).to_bytes(4) + zlib.crc32(message).to_bytes(4)
+    log_file.pwrite(header + message + bytes(61), log_file.size())
+    directory = node.open()
+    with pytest.raises(UnsupportedFormat) as first:
+        reopened(directory)
+    node.memory.reads = 0
+    for _ in range(3):
+        with pytest.raises(UnsupportedFormat) as again:
+            reopened(directory)
+        assert again.value is first.value
+    assert node.memory.reads == 0
+    assert directory.needs_recovery("events", 0)
+    directory.set_aside("events", 0)
+    assert make(directory).log_end == 1
