@@ -62,6 +62,8 @@ def error_code_of(error: BaseException) -> ErrorCode:
     """The code under which ``error`` goes on the wire; UNKNOWN_SERVER_ERROR for what nobody expected."""
     if isinstance(error, KafkaError):
         return error.code
+    if isinstance(error, storage_errors.DiskFailure) and error.is_of_reading:
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka has it
     if isinstance(error, storage_errors.StorageError):
         return STORAGE_ERROR_CODES.get(type(error), ErrorCode.UNKNOWN_SERVER_ERROR)
     return ErrorCode.UNKNOWN_SERVER_ERROR

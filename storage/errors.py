@@ -127,6 +127,11 @@ class DiskFailure(StorageError):
         self.cause = cause
 
     @property
+    def is_of_reading(self) -> bool:
+        """Nothing was to be changed: what is on disk is what it was."""
+        return self.action == "read"
+
+    @property
     def lacks_descriptor(self) -> bool:
         """A file could not even be opened, for want of a descriptor: the same may work later."""
         return self.cause.errno in OUT_OF_DESCRIPTORS

@@ -9,6 +9,7 @@ from storage.checkpoints import Replica
 from storage.config import LogConfig
 from storage.directory_checkpoints import DirectoryCheckpoints
 from storage.errors import (
+    CorruptFile,
     DirectoryLocked,
     DiskFailure,
     DuplicateReplica,

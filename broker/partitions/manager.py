@@ -594,8 +594,7 @@ class PartitionManager:
         self._complain(f"{leader.topic}-{leader.partition} was not written to: {failure}")
 
     def read_failed(self, leader: Leader, failure: StorageError) -> None:
-        if self.note_failure_of(leader.log, failure):
-            return
+        """As in Kafka, a directory does not go offline for that: other files may be readable."""
         name = f"{leader.topic}-{leader.partition}"
         self._services.log.warn_seldom(f"{name} cannot be read: {failure}", about=f"reads of {name}")
 

@@ -191,14 +191,16 @@ class TestFailure:
             assert response.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
             assert list(broker.partitions.places.offline) == [B]
 
-    async def test_a_read_that_fails_takes_it_too(self) -> None:
+    async def test_a_read_that_fails_does_not_take_it(self) -> None:
+        """Kafka answers with UNKNOWN_SERVER_ERROR and goes on, with a single directory as well."""
         async with one_broker(paths=(A, B)) as broker:
             broker.create_topic("b", directory=directory_id(B))
             broker.produce("b")
             broker.partitions.leader("b", 0).log._segments[0].close()
             broker.file_system.refuse("open", errno.EIO, path_suffix="b-0/00000000000000000000.log")
-            assert broker.fetch("b").error_code == ErrorCode.KAFKA_STORAGE_ERROR
-            assert list(broker.partitions.places.offline) == [B]
+            assert broker.fetch("b").error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert broker.partitions.places.offline == {}
+            assert broker.fetch("b").error_code == ErrorCode.NONE
 
     @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])
     async def test_a_process_without_descriptors_is_no_failure_of_a_directory(self, code: int) -> None:
