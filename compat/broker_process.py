@@ -47,6 +47,7 @@ class BrokerProcess:
         self.address = ""
         self.root = ROOT
         """The tree whose broker it is."""
+        self.stop_timeout_seconds: float = STOP_TIMEOUT_SECONDS
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -123,7 +124,7 @@ class BrokerProcess:
         if process.poll() is None:
             process.send_signal(how)
         try:
-            return process.wait(STOP_TIMEOUT_SECONDS)
+            return process.wait(self.stop_timeout_seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

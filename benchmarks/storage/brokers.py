@@ -18,6 +18,10 @@ FIRST_ISSUE = "2fdde10"
 """The commit that appends and fetches are compared with: the broker as it was first complete."""
 
 
+STOP_TIMEOUT_SECONDS = 300
+"""With ten thousand partitions it takes its time."""
+
+
 class StoredBroker(ABC):
     """A broker with its files in ``folder``."""
 
@@ -50,6 +54,7 @@ class StoredOttla(StoredBroker):
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
         self._process = BrokerProcess(folder, settings)
+        self._process.stop_timeout_seconds = STOP_TIMEOUT_SECONDS
         (port,) = free_ports(1)
         self.address = self._process.address = f"127.0.0.1:{port}"
         self.data = self._process.data
@@ -96,6 +101,7 @@ class StoredKafka(StoredBroker):
             heap_mebibytes=ApacheKafka.HEAP_MEBIBYTES,
             java_options=ApacheKafka.JAVA_OPTIONS,
         )
+        self._node.stop_timeout_seconds = STOP_TIMEOUT_SECONDS
         self._node.format()
         self.address = self._node.bootstrap
         self.data = self._node.data

@@ -90,7 +90,7 @@ class Visitor(Preparing):
 
     def look(self, topic: str) -> Seen:
         """All that a client can find out of a partition, and then two batches produced to it."""
-        self._wait_for_leader(topic)
+        self.wait_for_leader(topic)
         return {
             "earliest": self._ask(partial(self._list, topic, EARLIEST)),
             "latest": self._ask(partial(self._list, topic, LATEST)),
@@ -112,7 +112,7 @@ class Visitor(Preparing):
             self._own = None
             return str(silence)
 
-    def _wait_for_leader(self, topic: str) -> None:
+    def wait_for_leader(self, topic: str) -> None:
         """A broker may need a moment before it leads; a code that stays is an answer."""
         deadline = time.monotonic() + READY_SECONDS
         while self._list(topic, LATEST)[0] in (3, 5, 6) and time.monotonic() < deadline:

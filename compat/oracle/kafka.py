@@ -46,6 +46,7 @@ class KafkaNode:
         *,
         heap_mebibytes: int = 400,
         java_options: Sequence[str] = SMALL_JAVA,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
         self.data = folder / "data"
@@ -53,7 +54,9 @@ class KafkaNode:
         self.bootstrap, self.controller = self._addresses()
         self._heap_mebibytes = heap_mebibytes
         self._java_options = java_options
+        self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
+        self.stop_timeout_seconds: float = STOP_TIMEOUT_SECONDS
         self._properties = folder / "server.properties"
         listeners = f"PLAINTEXT://{self.bootstrap},CONTROLLER://{self.controller}"
         self.settings = {
@@ -110,7 +113,12 @@ class KafkaNode:
         )
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=self._environment,
             )
 
     def start(self) -> None:
@@ -139,7 +147,7 @@ class KafkaNode:
             return
         os.kill(process.pid, how)
         try:
-            process.wait(STOP_TIMEOUT_SECONDS)
+            process.wait(self.stop_timeout_seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
