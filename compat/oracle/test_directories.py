@@ -22,6 +22,11 @@ from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -72,15 +77,28 @@ class Asking:
             if told.name == topic
         }
 
+    def limit_moves(self, bytes_per_second: int) -> None:
+        """For all brokers, and for whoever serves these directories later."""
+        rate = AlterableConfig(
+            name="replica.alter.log.dirs.io.max.bytes.per.second", value=str(bytes_per_second)
+        )
+        cluster = AlterConfigsResource(resource_type=4, resource_name="", configs=[rate])
+        (answer,) = self._preparing.quietly(IncrementalAlterConfigsRequest(resources=[cluster])).responses
+        assert answer.error_code == 0
+
     def move(self, topic: str, directory: Path, partition_count: int) -> None:
         """Move all partitions of a topic, and return when they are there."""
+        self.begin_move(topic, directory, partition_count)
+        there = dict.fromkeys(range(partition_count), directory.name)
+        wait_until(lambda: self.homes(topic) == there, f"{topic} lies in {directory.name}")
+
+    def begin_move(self, topic: str, directory: Path, partition_count: int) -> None:
+        """The same without waiting."""
         partitions = list(range(partition_count))
         wanted = AlterReplicaLogDirTopic(name=topic, partitions=partitions)
         request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=str(directory), topics=[wanted])])
         (answer,) = self._preparing.quietly(request).results
         assert [result.error_code for result in answer.partitions] == [0] * partition_count
-        there = dict.fromkeys(partitions, directory.name)
-        wait_until(lambda: self.homes(topic) == there, f"{topic} lies in {directory.name}")
 
 
 def ottla_on(node: KafkaNode) -> BrokerProcess:
@@ -173,6 +191,43 @@ def test_two_log_directories_and_moves_between_them_in_turn(kafka_jars: Path, tm
     assert damages(first, second) == []
     records = dump(first / CLUSTER_LOG / f"{0:020d}.log", "--cluster-metadata-decoder")
     assert '"directories"' in records
+
+
+def test_a_move_that_one_has_begun_is_finished_by_the_other(kafka_jars: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "node"
+    first, second = folder / "data", folder / "data2"
+    node = KafkaNode(folder, {"log.dirs": f"{first},{second}"})
+    ours = ottla_on(node)
+    records = [Record(value=bytes([number]) * 100_000) for number in range(40)]
+    ours.start()
+    create(ours.address, "large", 1)
+    with Asking(ours.address) as asking:
+        asking.move("large", first, 1)
+        with Stage(CLIENTS["confluent-kafka"], ours.address) as stage:
+            places = stage.send("large", records, codec="none")
+        asking.limit_moves(1)
+        asking.begin_move("large", second, 1)
+        wait_until(lambda: is_begun(second), "something is copied")
+    assert ours.stop() == 0
+    expected = dict(zip(places, records, strict=True))
+    with kafka_node(folder, node.settings) as node, Asking(node.bootstrap) as asking:
+        asking.limit_moves(1 << 40)
+        wait_until(lambda: asking.homes("large") == {0: "data2"}, "Kafka has finished our move")
+        check(node.bootstrap, "large", 1, expected)
+        asking.limit_moves(1)
+        asking.begin_move("large", first, 1)
+        wait_until(lambda: is_begun(first), "something is copied")
+    ours.start()
+    with Asking(ours.address) as asking:
+        asking.limit_moves(1 << 40)
+        wait_until(lambda: asking.homes("large") == {0: "data"}, "we have finished Kafka's move")
+    check(ours.address, "large", 1, expected)
+    assert ours.stop() == 0
+
+
+def is_begun(directory: Path) -> bool:
+    """Whether a copy in that directory has records."""
+    return any(log.stat().st_size for log in directory.glob("large-0.*-future/*.log"))
 
 
 def test_kafka_s_dump_reads_our_logs(kafka_jars: Path, tmp_path: Path) -> None:
