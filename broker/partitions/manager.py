@@ -246,12 +246,15 @@ class PartitionManager:
             with self.disk_lock:
                 directory = self._homes.get(replica)
                 if directory is not None:
+                    if directory not in self.places.online:  # it failed while the replica was made
+                        raise NoDirectory(*replica)
                     try:
                         log = directory.open_log(*replica, topic.id, config, now_ms=now_ms)
                         log.config = config  # it may have been open with older settings
                         return log
                     except InconsistentTopicId as inconsistency:
                         self.set_aside(directory, replica, str(inconsistency))
+                        directory = None
                 assigned = partition.directory_of(self._services.node_id)
                 log = self._make(replica, _Missing(topic.id, config, assigned))
             self.tell_place(replica)
@@ -571,8 +574,11 @@ class PartitionManager:
         """
         while True:
             flushed_to = leader.log.log_end
-            if not await self.flush(leader.log) or not leader.flushed(flushed_to):
-                return
+            if await self.flush(leader.log):
+                if not leader.flushed(flushed_to):
+                    return
+            elif leader.ended is not None:
+                return  # else the log has moved away from there meanwhile
 
     async def flush(self, log: PartitionLog) -> bool:
         """Fsync a log.  False if its directory has failed and is offline; raises DiskFailure otherwise."""

@@ -234,6 +234,7 @@ class ReplicaMoves:
             try:
                 while not await self._copy_some(move):
                     await self._pause()
+                await self._flush(move)  # most of it, while nobody waits for that
                 await self._switch(move)
                 return
             except KafkaError as refusal:
@@ -315,10 +316,13 @@ class ReplicaMoves:
         """Copy and fsync until both have the same; nothing can come between that and what follows."""
         while not move.is_equal:
             await self._copy_some(move)
-            job = move.future.begin_flush()
-            if job is not None:
-                await run_flush(job, self._services.run_blocking, self._services.log)
-                job.finish()
+            await self._flush(move)
+
+    async def _flush(self, move: Move) -> None:
+        job = move.future.begin_flush()
+        if job is not None:
+            await run_flush(job, self._services.run_blocking, self._services.log)
+            job.finish()
 
     async def _assign(self, move: Move) -> None:
         directory_id = move.target.id

@@ -109,7 +109,8 @@ class Places:
         """Use a directory no longer: its replicas are lost until the next start."""
         self.online.remove(directory)
         self.offline[directory.path] = failure
-        for replica in [replica for replica, home in self.homes.items() if home is directory]:
+        # Of a copy: threads may add to it.
+        for replica in [replica for replica, home in list(self.homes.items()) if home is directory]:
             del self.homes[replica]
             self.lost[replica] = image.topic_id(replica[0])
         for replica in [replica for replica, home in self.wanted.items() if home is directory]:

@@ -11,7 +11,7 @@ from broker.errors import ErrorCode, KafkaError
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from protocol.stored.metadata_records import FeatureLevelRecord
 from protocol.uuids import UNASSIGNED_DIRECTORY
-from storage.errors import DuplicateReplica
+from storage.errors import DiskFailure, DuplicateReplica
 from storage.memory_filesystem import MemoryFileSystem
 from tests.broker.partitions.one_broker import (
     NODE_ID,
@@ -201,6 +201,30 @@ class TestFailure:
             assert broker.fetch("b").error_code == ErrorCode.UNKNOWN_SERVER_ERROR
             assert broker.partitions.places.offline == {}
             assert broker.fetch("b").error_code == ErrorCode.NONE
+
+    async def test_an_fsync_that_fails_where_the_log_was_before_keeps_nobody_waiting(self) -> None:
+        async with one_broker(paths=PATHS) as broker:
+            broker.create_topic("b", directory=directory_id(B), settings={"flush.messages": "1"})
+            await settle()
+            broker.hold_threads()
+            first = broker.ask(produce_request("b"), 9)
+            await settle()
+            leader = broker.partitions.leader("b", 0)
+            other = leader.log
+            broker.release_threads()
+            await settle()
+            assert (await answer_of(first)).responses[0].partition_responses[0].error_code == 0
+            await broker.partitions.moves.move(("b", 0), C)
+            await settle()
+            assert leader.log is not other
+            # As if the flush had been under way all the time.
+            leader._is_flushing = True
+            failure = DiskFailure("/b/b-0", "flush", OSError(errno.EIO, "gone"))
+            assert broker.partitions.note_failure_of(other, failure)
+            await broker.partitions._flush(leader)
+            assert not leader._is_flushing
+            answer = await answer_of(broker.ask(produce_request("b"), 9))
+            assert answer.responses[0].partition_responses[0].base_offset == 1
 
     @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])
     async def test_a_process_without_descriptors_is_no_failure_of_a_directory(self, code: int) -> None:
