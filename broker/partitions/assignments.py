@@ -37,16 +37,41 @@ class Assignments:
         self._services = services
         self._pending: dict[tuple[bytes, int], _Pending] = {}
         self._is_under_way = False
+        self._gathers = False
+        self._is_urgent = False
+        """Somebody waits to be told of one that is pending."""
+
+    def gather(self) -> None:
+        """Many assignments are coming: send them together, until ``send_gathered``.
+
+        Each request makes another image, which everybody follows.
+        """
+        self._gathers = True
+
+    def send_gathered(self) -> None:
+        """Send what has been gathered, and from now on each at once."""
+        self._gathers = False
+        self._send()
 
     def assign(
         self, topic_id: bytes, partition: int, directory: bytes, done: WhenAssigned | None = None
     ) -> None:
-        """Let the cluster know that the replica of this partition lies in ``directory``."""
+        """Let the cluster know that the replica of this partition lies in ``directory``.
+
+        Whoever waits to be told does not wait for others to be gathered.
+        """
         replaced = self._pending.get((topic_id, partition))
         self._pending[topic_id, partition] = _Pending(directory, done)
         if replaced is not None and replaced.done is not None:
             replaced.done(KafkaError(ErrorCode.OPERATION_NOT_ATTEMPTED))
-        self._send()
+        self._is_urgent |= done is not None
+        if self._is_time:
+            self._send()
+
+    @property
+    def _is_time(self) -> bool:
+        """Whether what is pending is to be sent, and not to wait for more."""
+        return self._is_urgent or not self._gathers or len(self._pending) >= AT_ONCE_MAX
 
     def _send(self) -> None:
         if self._is_under_way or not self._pending:
@@ -63,6 +88,7 @@ class Assignments:
             return assign_replicas(image, node_id, epoch, assignments, topic_rules(self._services, image))
 
         self._is_under_way = True
+        self._is_urgent = any(pending.done is not None for pending in self._pending.values())
         self._services.controller.submit(command, lambda outcome: self._answered(sent, outcome))
 
     def _answered(
@@ -79,7 +105,8 @@ class Assignments:
         for pending, code in zip(sent.values(), outcome, strict=True):
             if pending.done is not None:
                 pending.done(None if code is ErrorCode.NONE else KafkaError(code))
-        self._send()
+        if self._is_time:
+            self._send()
 
     async def _retry(self) -> None:
         await trio.sleep(RETRY_SECONDS)

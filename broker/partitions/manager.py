@@ -470,6 +470,7 @@ class PartitionManager:
         while True:
             await self._has_missing.wait()
             self._has_missing = trio.Event()
+            self.assignments.gather()
             while self.missing or self._awaited:
                 replica = next(iter(self._awaited or self.missing))
                 if await self._services.run_blocking(self._make_missing_one, replica):
@@ -477,6 +478,7 @@ class PartitionManager:
                 self._note_refusals()
                 for made in self._awaited.pop(replica, ()):
                     made()
+            self.assignments.send_gathered()
 
     def _make_missing_one(self, replica: Replica) -> bool:
         """Whether the replica was made."""

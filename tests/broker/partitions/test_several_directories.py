@@ -55,6 +55,24 @@ class TestPlacement:
             assert everywhere(broker) == [["t-0", "t-3"], ["t-1"], ["t-2"]]
             assert assigned(broker, "t") == [directory_id(path) for path in (A, B, C, A)]
 
+    async def test_the_places_of_many_new_replicas_are_told_together(self) -> None:
+        async with one_broker(paths=PATHS) as broker:
+            changes = []
+            broker.listeners.append(lambda image, change: changes.append(change))
+            broker.create_topic("t", partitions=20, directory=UNASSIGNED_DIRECTORY)
+            await settle()
+            assert len(changes) == 2
+            assert UNASSIGNED_DIRECTORY not in assigned(broker, "t")
+
+    async def test_a_move_does_not_wait_for_many_new_replicas(self) -> None:
+        async with one_broker(paths=PATHS) as broker:
+            broker.create_topic("t", directory=directory_id(A))
+            await settle()
+            broker.partitions.assignments.gather()
+            await broker.partitions.moves.move(("t", 0), B)
+            await settle()
+            assert assigned(broker, "t") == [directory_id(B)]
+
     async def test_the_controller_may_have_decided(self) -> None:
         async with one_broker(paths=PATHS) as broker:
             broker.create_topic("t", partitions=2, directory=directory_id(C))
