@@ -106,7 +106,10 @@ def parse_properties(text: str) -> dict[str, str]:
             if letter == "\\":
                 letter = next(letters, "")
                 if letter == "u":
-                    parts[-1] += chr(int("".join([next(letters, "0") for _ in range(4)]), 16))
+                    digits = "".join([next(letters, "0") for _ in range(4)])
+                    # What is no number stays as it is: nothing that matters is written like that.
+                    is_number = all(digit in "0123456789abcdefABCDEF" for digit in digits)
+                    parts[-1] += chr(int(digits, 16)) if is_number else digits
                 else:
                     parts[-1] += _ESCAPES.get(letter, letter)
             elif letter in "=:" and len(parts) == 1:
@@ -157,7 +160,7 @@ def _json_object(text: bytes) -> dict[str, Any] | None:
 
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -232,7 +235,7 @@ def read_quorum_state(file_system: FileSystem, directory: str) -> QuorumState | 
             voters=() if version else tuple(int(voter["voterId"]) for voter in values["currentVoters"]),
             data_version=version,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CorruptFile(path, f"malformed: {error!r}") from error
 
 

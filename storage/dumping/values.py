@@ -5,8 +5,11 @@ from functools import cache
 from math import isfinite
 from typing import Any
 
+from protocol.errors import DecodeError
 from protocol.primitives import BYTES, UUID, Array, WireType
 from protocol.schema import Field, Message, Struct
+from protocol.stored.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from protocol.stored.group_records import GroupMetadataValue
 from protocol.stored.transaction_records import TransactionLogValue
 from protocol.uuids import uuid_to_text
 
@@ -43,7 +46,22 @@ def of_message(message: Message, version: int) -> Item:
         status = message.transaction_status
         is_known = 0 <= status < len(TRANSACTION_STATES)
         item["transactionStatus"] = TRANSACTION_STATES[status] if is_known else str(status)
+    elif isinstance(message, GroupMetadataValue) and message.protocol_type == "consumer":
+        for shown, member in zip(item["members"], message.members, strict=True):
+            shown["subscription"] = _of_consumer(ConsumerProtocolSubscription, member.subscription)
+            shown["assignment"] = _of_consumer(ConsumerProtocolAssignment, member.assignment)
     return item
+
+
+def _of_consumer(kind: type[Message], data: bytes) -> Item | str:
+    """What a consumer of a classic group has written for others; anything else in base64."""
+    version = int.from_bytes(data[:2], signed=True)
+    try:
+        if len(data) < 2 or version not in kind.versions:
+            raise DecodeError(f"{kind.__name__} has no version {version}")
+        return _of_struct(kind.decode_from(data, 2, version)[0], version)
+    except DecodeError:
+        return base64.b64encode(data).decode("ascii")
 
 
 def _of_struct(struct: Struct, version: int) -> Item:

@@ -29,6 +29,11 @@ class LogDir(NamedTuple):
     properties: MetaProperties | None
     replicas: list[ReplicaFacts]
 
+    @property
+    def directory_id(self) -> bytes | None:
+        """By which the metadata log knows it."""
+        return None if self.properties is None else self.properties.directory_id
+
 
 def survey(file_system: FileSystem, path: str, findings: Findings) -> LogDir:
     """Read the small files of a log directory and the names of its folders.  Raises OSError."""

@@ -9,6 +9,7 @@ from protocol.records.control import ControlType, read_control_message, read_con
 from protocol.schema import Message
 from protocol.stored.metadata_records import (
     ConfigRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
     RemoveTopicRecord,
@@ -43,6 +44,8 @@ class Cluster:
         self._ids: dict[str, bytes] = {}
         self._partition_counts: dict[bytes, int] = {}
         self._policies: dict[tuple[int, str], str] = {}
+        self._directories: dict[tuple[bytes, int], tuple[list[int], list[bytes]]] = {}
+        """Of each partition its replicas, and the directories where these lie."""
 
     def apply(self, record: Message) -> None:
         """Take note of a record, in the order of the log."""
@@ -58,6 +61,13 @@ class Cluster:
         elif isinstance(record, PartitionRecord):
             known = self._partition_counts.get(record.topic_id, 0)
             self._partition_counts[record.topic_id] = max(known, record.partition_id + 1)
+            self._directories[record.topic_id, record.partition_id] = record.replicas, record.directories
+        elif isinstance(record, PartitionChangeRecord):
+            replicas, directories = self._directories.get((record.topic_id, record.partition_id), ([], []))
+            self._directories[record.topic_id, record.partition_id] = (
+                replicas if record.replicas is None else record.replicas,
+                directories if record.directories is None else record.directories,
+            )
         elif isinstance(record, ConfigRecord) and _POLICIES.get(record.resource_type) == record.name:
             self._policies[record.resource_type, record.resource_name] = record.value or ""
 
@@ -68,6 +78,14 @@ class Cluster:
             return None
         policy = self._policies.get((_TOPIC_RESOURCE, name), "")
         return Topic(topic_id, self._partition_counts[topic_id], "compact" in policy)
+
+    def home(self, topic_id: bytes, partition: int, node_id: int) -> bytes | None:
+        """The id of the log directory that a node's replica lies in; None if nothing says so."""
+        replicas, directories = self._directories.get((topic_id, partition), ([], []))
+        for replica, directory in zip(replicas, directories, strict=False):
+            if replica == node_id:
+                return directory
+        return None
 
     @property
     def may_compact_any(self) -> bool:

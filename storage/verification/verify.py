@@ -53,13 +53,42 @@ def verify(
         totals.add(checked.totals)
         cluster = cluster or checked.cluster
         yield checked.findings
+    _find_duplicates(log_dirs, cluster, findings)
     if cluster is not None:
         _compare_with_cluster(log_dirs, cluster, findings)
-        yield findings.take()
+    yield findings.take()
     rest = [_with_topic(facts, cluster) for facts in replicas if facts.kind is not Kind.METADATA]
     for checked in check_all(rest):
         totals.add(checked.totals)
         yield checked.findings
+
+
+def _find_duplicates(log_dirs: list[LogDir], cluster: Cluster | None, findings: Findings) -> None:
+    """Replicas that lie in two log directories, as a move between them leaves it if it does not end."""
+    homes: dict[str, LogDir] = {}
+    for log_dir in log_dirs:
+        for facts in log_dir.replicas:
+            if facts.kind not in (Kind.LIVE, Kind.METADATA):
+                continue
+            first = homes.setdefault(facts.name, log_dir)
+            if first is log_dir:
+                continue
+            where = f"the same replica lies in {first.path}"
+            home = _home(facts, log_dir, cluster)
+            meant = [each.path for each in (first, log_dir) if each.directory_id == home is not None]
+            if meant:
+                meaning = f"a start takes that in {meant[0]}, as the metadata log says"
+                findings.note(facts.path, f"{where}; {meaning}")
+            else:
+                findings.damage(facts.path, f"{where}, and nothing says which is the right one")
+
+
+def _home(facts: ReplicaFacts, log_dir: LogDir, cluster: Cluster | None) -> bytes | None:
+    topic = cluster.topic(facts.topic) if cluster is not None else None
+    node_id = log_dir.properties.node_id if log_dir.properties is not None else None
+    if cluster is None or topic is None or node_id is None:
+        return None
+    return cluster.home(topic.topic_id, facts.partition, node_id)
 
 
 def _compare_with_cluster(log_dirs: list[LogDir], cluster: Cluster, findings: Findings) -> None:
@@ -93,14 +122,8 @@ def _with_topic(facts: ReplicaFacts, cluster: Cluster | None) -> ReplicaFacts:
 
 def _compare(log_dirs: list[LogDir], findings: Findings) -> None:
     """What one broker's log directories must have in common, and what not."""
-    homes: dict[str, LogDir] = {}
     known: list[LogDir] = []
     for log_dir in log_dirs:
-        for facts in log_dir.replicas:
-            if facts.kind in (Kind.LIVE, Kind.METADATA):
-                first = homes.setdefault(facts.name, log_dir)
-                if first is not log_dir:
-                    findings.damage(facts.path, f"the same replica lies in {first.path}: no broker starts so")
         properties = log_dir.properties
         if properties is None:
             continue

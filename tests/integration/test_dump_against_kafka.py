@@ -17,7 +17,14 @@ from protocol.primitives import STRING
 from protocol.records.builder import build_batch
 from protocol.schema import Message
 from protocol.stored import group_records, share_records, transaction_records
+from protocol.stored.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolAssignmentTopicPartition,
+    ConsumerProtocolSubscription,
+    ConsumerProtocolSubscriptionTopicPartition,
+)
 from protocol.stored.coordinator_records import encode_key, encode_value
+from protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from protocol.stored.metadata_records import RECORD_TYPES, encode_metadata_record
 from storage.filesystem import RealFileSystem
 from tests.protocol.random_messages import RandomMessages
@@ -211,6 +218,39 @@ TOPICS: dict[str, tuple[str, Classes, Classes]] = {
         share_records.VALUE_TYPES,
     ),
 }
+
+
+def test_what_consumers_of_a_classic_group_wrote(tmp_path: Path) -> None:
+    topics = ["orders", "é"]
+    owned = [ConsumerProtocolSubscriptionTopicPartition(topic="orders", partitions=[1, 2])]
+    subscription = ConsumerProtocolSubscription(
+        topics=topics, user_data=b"\xff", owned_partitions=owned, generation_id=4, rack_id="r"
+    )
+    assignment = ConsumerProtocolAssignment(
+        assigned_partitions=[ConsumerProtocolAssignmentTopicPartition(topic="orders", partitions=[0])]
+    )
+    members = [
+        MemberMetadata(
+            member_id="m",
+            client_id="c",
+            client_host="/127.0.0.1",
+            subscription=version.to_bytes(2) + subscription.encode(min(version, 3)),
+            assignment=version.to_bytes(2) + assignment.encode(min(version, 3)),
+        )
+        for version in (0, 1, 2, 3, 5)
+    ]
+    members.append(MemberMetadata(member_id="m", subscription=b"\xff\xff", assignment=b""))
+    key = encode_key(GroupMetadataKey(group="g"))
+    value = GroupMetadataValue(protocol_type="consumer", protocol="range", leader="m", members=members)
+    other = GroupMetadataValue(protocol_type="connect", protocol="range", leader="m", members=members)
+    log = write_log(
+        tmp_path / "__consumer_offsets-0", [(key, encode_value(each, 3)) for each in (value, other)]
+    )
+    said = [line for line in by_kafka([log], "--offsets-decoder") if line.startswith("|")]
+    items = [item for item in by_ottla("--records", log) if item["kind"] == "record"]
+    for line, item in zip(said, items, strict=True):
+        payload = json.loads(line.partition(" payload: ")[2])
+        assert_same(payload["data"], item["value"]["data"], "")
 
 
 def test_states_of_transactions(tmp_path: Path) -> None:

@@ -212,3 +212,22 @@ def test_damaged_quorum_states(text: bytes) -> None:
 def test_newer_quorum_state() -> None:
     with pytest.raises(UnsupportedFormat):
         read_quorum_state(directory("quorum-state", b'{"data_version":2}'), "d")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000,
+        b'{"data_version":1,"leaderId":1e999,"leaderEpoch":1,"votedId":0,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA"}',
+        b'{"data_version":1,"leaderId":1,"leaderEpoch":1,"votedId":0,"votedDirectoryId":5}',
+    ],
+)
+def test_a_quorum_state_of_values_that_cannot_be(content: bytes) -> None:
+    file_system = MemoryFileSystem()
+    file_system.open("quorum-state", create=True).pwrite(content, 0)
+    with pytest.raises(CorruptFile):
+        read_quorum_state(file_system, "")
+
+
+def test_an_escape_that_is_none_is_left_as_it_is() -> None:
+    assert parse_properties("a=\\uZZZZ") == {"a": "ZZZZ"}

@@ -428,7 +428,31 @@ def test_directories_of_one_broker_must_belong_together(directory: Directory) ->
     assert f"cluster.id is another, that of {DATA} is {CLUSTER_ID}" in texts
     assert f"node.id is 2, that of {DATA} is {NODE_ID}" in texts
     assert f"directory.id is the same as that of {DATA}" in texts
-    assert f"the same replica lies in {DATA}: no broker starts so" in texts
+    assert f"the same replica lies in {DATA}, and nothing says which is the right one" in texts
+
+
+def test_a_replica_that_was_on_its_way_between_two_directories(directory: Directory) -> None:
+    other = "other"
+    directory.file_system.make_directory(f"{other}/events-0")
+    properties = MetaProperties(CLUSTER_ID, NODE_ID, bytes(15) + b"x")
+    write_meta_properties(directory.file_system, other, properties)
+    found = [finding for finding in directory.findings(DATA, other)[0] if "same replica" in finding.text]
+    assert [(finding.path, finding.severity) for finding in found] == [(f"{other}/events-0", Severity.NOTE)]
+    assert found[0].text.endswith(f"; a start takes that in {DATA}, as the metadata log says")
+
+
+def test_a_replica_in_two_directories_of_which_none_is_meant(directory: Directory) -> None:
+    other = "other"
+    directory.file_system.make_directory(f"{other}/gone-0")
+    directory.file_system.make_directory(f"{DATA}/gone-0")
+    found = [finding for finding in directory.findings(DATA, other)[0] if "same replica" in finding.text]
+    assert [(finding.path, finding.severity, finding.text) for finding in found] == [
+        (
+            f"{other}/gone-0",
+            Severity.DAMAGE,
+            f"the same replica lies in {DATA}, and nothing says which is the right one",
+        )
+    ]
 
 
 def test_a_directory_that_was_never_formatted() -> None:
