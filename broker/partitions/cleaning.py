@@ -124,7 +124,7 @@ class _Cleaner:
             (directory, log)
             for directory in self._manager.directories
             for log in directory.logs
-            if log.config.compacts and log not in self._busy and not self._manager.moves.is_moving(log)
+            if log.config.compacts and log not in self._busy and not self._manager.is_moving(log)
         ]
 
     async def _clean_what_is_due(self) -> None:

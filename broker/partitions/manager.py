@@ -20,7 +20,6 @@ from broker.partitions.directory_news import report_cordoned, report_offline
 from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
 from broker.partitions.housekeeping import keep_house
 from broker.partitions.leader import Leader, PendingAppend
-from broker.partitions.moves import Move, ReplicaMoves
 from broker.partitions.places import Places
 from broker.partitions.sorting_out import sort_out
 from storage.checkpoints import Replica
@@ -36,6 +35,7 @@ from storage.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from broker.node_directories import NodeDirectories
+    from broker.partitions.moves import Move, ReplicaMoves
     from broker.services import Services
 
 CHECKS_AT_ONCE_MAX = 4
@@ -75,7 +75,7 @@ class PartitionManager:
         """Every open one twice, under its topic's name and under its id."""
         self._homes = self.places.homes
         self.assignments = Assignments(services)
-        self.moves = ReplicaMoves(services, self)
+        self._moves: ReplicaMoves | None = None
         self.missing: dict[Replica, _Missing] = {}
         """Replicas that are still to be made."""
         self._awaited: dict[Replica, list[Callable[[], None]]] = {}
@@ -90,6 +90,19 @@ class PartitionManager:
         self._nursery: trio.Nursery | None = None
         self._to_start: list[tuple[Callable[..., Awaitable[None]], tuple[object, ...]]] = []
         self._fetch_sessions: FetchSessions | None = None
+
+    @property
+    def moves(self) -> "ReplicaMoves":
+        """Moves between the log directories; loaded with the first of them."""
+        if self._moves is None:
+            from broker.partitions.moves import ReplicaMoves
+
+            self._moves = ReplicaMoves(self._services, self)
+        return self._moves
+
+    def is_moving(self, log: PartitionLog) -> bool:
+        """Whether a log is being copied to another directory: it is not compacted meanwhile."""
+        return self._moves is not None and self._moves.is_moving(log)
 
     @property
     def directories(self) -> list[LogDirectory]:
@@ -301,7 +314,7 @@ class PartitionManager:
         if directory is None or directory.id is None or self._services.node_id not in partition.replicas:
             return
         known = partition.directory_of(self._services.node_id)
-        if known != directory.id and not self.moves.is_assigning(replica):
+        if known != directory.id and not (self._moves and self._moves.is_assigning(replica)):
             self.assignments.assign(topic.id, index, directory.id)
 
     def local_log(self, topic: str, index: int) -> PartitionLog:
@@ -324,7 +337,7 @@ class PartitionManager:
         if topic is not None and self._is_lost(topic, replica[1]):
             raise STORAGE_FAILED
 
-    def take_over(self, move: Move) -> LogDirectory:
+    def take_over(self, move: "Move") -> LogDirectory:
         """Put the copy in the place of the replica, and delete that; return from where.
 
         Raises DiskFailure, and then nothing has changed.
@@ -359,7 +372,8 @@ class PartitionManager:
     def _delete(self, replica: Replica) -> None:
         self.missing.pop(replica, None)
         self.places.lost.pop(replica, None)
-        self.moves.abandon(replica)
+        if self._moves is not None:
+            self._moves.abandon(replica)
         leader = self._leaders.pop(replica, None)
         settings = self._services.config.topic({})  # the topic's own are gone with it
         if leader is not None:
@@ -519,7 +533,8 @@ class PartitionManager:
                 self._leaders[leader.topic_id, leader.partition],
             )
             leader.end(STORAGE_FAILED)
-        self.moves.directory_failed(directory)
+        if self._moves is not None:
+            self._moves.directory_failed(directory)
         if directory.id is not None:
             self.start_soon(report_offline, self._services, directory.id)
         return True

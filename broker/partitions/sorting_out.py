@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from broker.metadata.image import PartitionImage
-from broker.partitions.moves import Move
 from storage.checkpoints import Replica
 from storage.config import LogConfig
 from storage.errors import DiskFailure, DuplicateReplica, StorageError
@@ -121,6 +120,8 @@ class _Sorting:
             directory.promote_future_log(*replica)
             self._homes[replica] = directory
         elif is_assigned and future.log_end >= source.log_end:
+            from broker.partitions.moves import Move
+
             # It has taken over, but for names that had not reached the device.
             self._manager.take_over(Move(source, directory, future, None))
         else:
