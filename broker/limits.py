@@ -75,3 +75,6 @@ ACCEPT_RETRY_SECONDS = 0.1
 
 WANTED_DIRECTORIES_MAX = 10_000
 """Partitions that do not exist yet whose log directory somebody has named: the oldest wish is forgotten."""
+
+LAST_ANSWERS_SECONDS = 0.2
+"""So long a broker that has to end, because an fsync has failed, lets those be told who waited for it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
+from broker import limits
 from broker.config.topic_settings import TopicSettings
 from broker.errors import ErrorCode, KafkaError
 from broker.flushing import run_flush
@@ -591,7 +592,13 @@ class PartitionManager:
         """
         while True:
             flushed_to = leader.log.log_end
-            if await self.flush(leader.log):
+            try:
+                is_flushed = await self.flush(leader.log)
+            except DiskFailure:
+                leader.end(STORAGE_FAILED)
+                await trio.sleep(limits.LAST_ANSWERS_SECONDS)
+                raise
+            if is_flushed:
                 if not leader.flushed(flushed_to):
                     return
             elif leader.ended is not None:

@@ -14,7 +14,16 @@ from protocol.stored.metadata_records import ConfigRecord
 from storage.errors import DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import FlushJob
-from tests.broker.partitions.one_broker import PATH, START_MS, OneBroker, one_broker, some_batch
+from tests.broker.partitions.one_broker import (
+    PATH,
+    START_MS,
+    OneBroker,
+    answer_of,
+    one_broker,
+    produce_request,
+    settle,
+    some_batch,
+)
 
 
 async def pass_time(broker: OneBroker, milliseconds: int) -> None:
@@ -98,6 +107,22 @@ async def test_a_failing_fsync_in_the_background_ends_the_broker(autojump_clock:
                 broker.produce("t", some_batch(size=600_000))
             broker.file_system.refuse("sync", errno.EIO, path_suffix=".log")
             await pass_time(broker, 5000)
+
+
+async def test_who_waits_for_an_fsync_that_fails_is_told_before_the_broker_ends(
+    autojump_clock: MockClock,
+) -> None:
+    told = None
+    with pytest.RaisesGroup(DiskFailure, flatten_subgroups=True):
+        async with one_broker() as broker:
+            broker.create_topic("t", settings={"flush.messages": "1"})
+            await settle()
+            broker.partitions.leader("t", 0)
+            broker.file_system.refuse("sync", errno.EIO, path_suffix=".log")
+            told = await answer_of(broker.ask(produce_request("t"), 9))
+            await trio.sleep_forever()
+    assert told is not None
+    assert told.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 async def test_an_fsync_that_lacks_a_descriptor_comes_later(autojump_clock: MockClock) -> None:
