@@ -1,5 +1,5 @@
 # make run     start the broker (ARGS="--port 0 --ephemeral" passes arguments)
-# make test    everything: all tests, then format, lint and types
+# make test    everything: all tests, then format, lint and types; minutes (ARGS="-n 0" runs them one by one)
 # make check   format, lint, types and the fast tests, in under a minute
 # make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
 # make bench-storage   what files cost, beside Apache Kafka: many partitions, recovery, compaction (needs Java)
@@ -16,6 +16,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 
+# Two processes share the files with tests; a file's tests stay together, as they may share a broker.
+IN_PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check format lint types fast bench bench-storage bench-peers matrix oracle clean
 
@@ -26,13 +29,13 @@ run: $(VENV)/.runtime
 	@exec $(BIN)/python -m ottla $(ARGS)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(IN_PARALLEL) $(ARGS)
 	$(MAKE) lint types
 
 check: lint types fast
 
 fast: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m "not slow" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
