@@ -222,10 +222,10 @@ class Connection:
 
     async def _handle_frames(self) -> None:
         """Start every request that is complete."""
-        dispatch, state, inbox = self._dispatch, self.state, self._inbox
+        dispatch, state, inbox, owed = self._dispatch, self.state, self._inbox, self._owed
         poison = self._surroundings.poison_frames
         for handled, frame in enumerate(inbox.frames(), 1):
-            if self._owed and not dispatch.may_overlap(frame):
+            if owed and not dispatch.may_overlap(frame):
                 await self._settle()
             if len(frame) < limits.LONG_STEP_BYTES:
                 outcome = dispatch.start(frame, state)
@@ -239,8 +239,8 @@ class Connection:
             if isinstance(outcome, list):
                 if poison:
                     frame[:] = _POISON * len(frame)
-                if self._owed:
-                    self._owed.append(outcome)
+                if owed:
+                    owed.append(outcome)
                 else:
                     self._add_ready(outcome)
             else:
@@ -251,7 +251,7 @@ class Connection:
                     frame[:] = _POISON * len(frame)
                 if not outcome.may_overlap:
                     await self._settle()
-            if len(self._owed) >= limits.REQUESTS_IN_FLIGHT_MAX:
+            if len(owed) >= limits.REQUESTS_IN_FLIGHT_MAX:
                 await self._wait_fewer_owed()
             if self._ready_bytes >= limits.READY_BYTES_MAX or not handled % limits.FRAMES_BEFORE_YIELD:
                 await self._flush()
@@ -319,7 +319,11 @@ class Connection:
         parts, self._ready = self._ready, []
         self._ready_bytes = 0
         self._sending = True
-        await send_parts(self._peer, parts, self._surroundings.run_blocking)
+        first = parts[0]
+        if len(parts) == 1 and isinstance(first, bytearray):
+            await self._peer.send(first)
+        else:
+            await send_parts(self._peer, parts, self._surroundings.run_blocking)
         self._sending = False
 
     async def _settle(self) -> None:

@@ -56,7 +56,8 @@ def convert_produced(checked: CheckedBatch, policy: ProducePolicy, *, now_ms: in
 
 def needs_new_batch(batch: RecordBatch, policy: ProducePolicy) -> bool:
     """Whether ``convert_produced`` compresses the records anew."""
-    return policy.compression not in (None, batch.codec_number)
+    compression = policy.compression
+    return compression is not None and compression != batch.codec_number
 
 
 def _rebased_section(checked: CheckedBatch) -> tuple[bytes | bytearray | memoryview, int]:
