@@ -209,6 +209,11 @@ def describe(groups: GroupService, group_id: str) -> Ticket[GroupDescription]:
 
 def delete(groups: GroupService, group_id: str) -> Ticket[ErrorCode]:
     """DeleteGroups, one group of it."""
+    shard = groups.shard(groups.partition_for(group_id))
+    if shard is not None and shard.machine is not None and group_commands.is_share(shard.machine, group_id):
+        from broker.share.group_admin import delete_group
+
+        return delete_group(groups, group_id)
     ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
     groups.ask(group_id, ticket, lambda machine, _: machine.delete(group_id, ticket))
     return ticket

@@ -89,6 +89,11 @@ def _find_or_make(machine: "GroupMachine", group_id: str, *, may_make: bool) -> 
     raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
 
 
+def is_share(machine: "GroupMachine", group_id: str) -> bool:
+    """Whether there is such a share group."""
+    return isinstance(machine.groups.get(group_id), ShareGroup)
+
+
 def find(machine: "GroupMachine", group_id: str) -> ShareGroup:
     """Raises GROUP_ID_NOT_FOUND, also for a group of another kind."""
     group = machine.groups.get(group_id)

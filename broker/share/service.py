@@ -176,6 +176,12 @@ class ShareService:
         held.ended = reason
         held.wake()
 
+    def end_group(self, group_id: str) -> None:
+        """Keep nothing of the group any longer; what is fetched next is loaded again."""
+        reason = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        for held in [each for each in self._held.values() if each.key.group_id == group_id]:
+            self._end(held, reason)
+
     def published(self, image: MetadataImage, changes: "MetadataChanges") -> None:
         """Groups may have other settings, partitions another leader."""
         groups = {name for kind, name in changes.configs if kind == ResourceType.GROUP}
@@ -361,9 +367,7 @@ class ShareService:
             self.close_session(key)
         if not self.sessions.has_members(key.group_id):
             self.sessions.forget_group(key.group_id)
-            reason = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            for held in [each for each in self._held.values() if each.key.group_id == key.group_id]:
-                self._end(held, reason)
+            self.end_group(key.group_id)
 
 
 def _failure(outcome: Outcome, doing: str) -> KafkaError | None:

@@ -30,9 +30,6 @@ ONE_NAME_TWICE: Final = (
 
 SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
     "groups of the newer protocols are not served yet": (
-        "describe_share_group_offsets",
-        "alter_share_group_offsets",
-        "delete_share_group_offsets",
         "streams_group_heartbeat",
         "streams_group_describe",
         "streams_group_topology_description_update",
