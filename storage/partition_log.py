@@ -560,13 +560,13 @@ class PartitionLog:
         self._active = self._segments[-1]
         try:
             self._active.truncate_to(offset, now_ms)
+            self.log_end = offset
+            self.log_start = min(self.log_start, offset)
+            self.high_watermark = min(self.high_watermark, offset)
+            self.leader_epochs.truncate_from_end(offset)
+            self._rebuild_producers(now_ms)
         except OSError as error:
             raise DiskFailure(self._active.file.path, "truncate", error) from error
-        self.log_end = offset
-        self.log_start = min(self.log_start, offset)
-        self.high_watermark = min(self.high_watermark, offset)
-        self.leader_epochs.truncate_from_end(offset)
-        self._rebuild_producers(now_ms)
         return True
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
@@ -613,12 +613,16 @@ class PartitionLog:
                 end -= 1
                 number = end if goes_backwards else first
                 segment = self._segments[number]
-                segment.mark_deleted(self._services.removals, due_ms)
+                try:
+                    segment.mark_deleted(self._services.removals, due_ms)
+                finally:
+                    # Without its log it is no segment any more; the next start removes what is left.
+                    if not self._services.file_system.exists(segment.file.path):
+                        del self._segments[number]
+                        del self._bases[number]
+                        if segment in self._unsynced:
+                            self._unsynced.remove(segment)
                 self._snapshots.remove(segment.base_offset)
-                del self._segments[number]
-                del self._bases[number]
-                if segment in self._unsynced:
-                    self._unsynced.remove(segment)
         except OSError as error:
             raise DiskFailure(self.directory, "rename in", error) from error
 

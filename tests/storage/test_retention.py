@@ -236,3 +236,13 @@ def test_after_a_crash_at_any_rename_a_log_is_left(crash: str, seed: int) -> Non
         assert found == [(n, b"value %d" % n + bytes(50)) for n in range(recovered.log_start, 20)], stop_after
         assert recovered.log_start <= log_start
         assert recovered.log_end == 20
+
+
+def test_a_segment_whose_deletion_stops_half_way_is_not_searched_any_more() -> None:
+    world = World()
+    log = filled(world)
+    world.memory.refuse("rename", EIO, path_suffix=".index")
+    with pytest.raises(DiskFailure):
+        log.delete_expired_segments(now_ms=2000)
+    log.find_by_timestamp(0)  # which would look into it
+    assert 0 < log.first_base < log.log_start
