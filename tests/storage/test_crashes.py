@@ -1,0 +1,60 @@
+"""Some histories of crashes, and whether the invariants see mistakes; ``crashes`` has a command for more."""
+
+import pytest
+
+from tests.storage.crashes.histories import History, make_history, play, shorten, shortest
+from tests.storage.crashes.mutations import MISTAKES, made
+from tests.storage.crashes.subject import Step
+
+HISTORIES = 6
+RUNS = 10
+
+TRIED = 1000
+"""In so many histories a mistake must show."""
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+def test_no_crash_loses_what_is_promised(run: int) -> None:
+    """Always the same histories: the command tries new ones, and has the time to make much of a failure."""
+    for number in range(HISTORIES):
+        history = make_history(f"{run} {number}")
+        failure = play(history)
+        if failure is not None:
+            history, failure = shortest(history, failure)
+            failure.error.add_note(str(history))
+            raise failure.error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_shows(mistake: str) -> None:
+    with made(mistake):
+        histories = (make_history(f"{mistake} {number}") for number in range(TRIED))
+        shows = next((history for history in histories if play(history) is not None), None)
+    assert shows is not None, "no invariant sees it"
+    assert play(shows) is None, "it is the mistake's fault"
+
+
+def test_a_history_is_shortened_to_the_steps_that_matter() -> None:
+    steps = tuple(Step(f"step {number}", number) for number in range(40))
+    history = History("seed", steps)
+
+    def is_failing(shorter: History) -> bool:
+        return {3, 17, 30} <= {step.seed for step in shorter.steps}
+
+    assert [step.seed for step in shorten(history, is_failing).steps] == [3, 17, 30]
+
+
+def test_a_seed_gives_the_same_history_again() -> None:
+    assert make_history("a") == make_history("a") != make_history("b")
+    assert str(make_history("a")).startswith("history 'a', ")
+
+
+def test_a_failure_says_where_it_was() -> None:
+    with made("logs_are_not_fsynced"):
+        seed, failure = next(
+            (seed, failure) for seed in range(TRIED) if (failure := play(make_history(str(seed)))) is not None
+        )
+        history, failure = shortest(make_history(str(seed)), failure)
+    assert play(history) is None, "it is the mistake's fault"
+    assert len(history.steps) < 20
