@@ -336,7 +336,7 @@ def _find_loss(
     position = segment.size_bytes
     file = segment.file.open()
     found = find_valid_batch(file, position, size, next_offset)
-    if found is not None and not _has_hole(file, position, found, next_offset):
+    if found is not None and not has_hole(file, position, found, next_offset):
         return f"although a good batch follows at byte {found}"
     for other in later:
         if find_valid_batch(other.file.open(), 0, other.size_bytes, next_offset) is not None:
@@ -344,10 +344,10 @@ def _find_loss(
     return None
 
 
-_SECTOR = 512
+SECTOR = 512
 
 
-def _has_hole(file: File, position: int, end: int, next_offset: int) -> bool:
+def has_hole(file: File, position: int, end: int, next_offset: int) -> bool:
     """Whether a part of what lies before the good batch at ``end`` was never written.
 
     A power cut may keep a write and lose one before it, if no fsync came between them.  Of the sectors that
@@ -355,7 +355,7 @@ def _has_hole(file: File, position: int, end: int, next_offset: int) -> bool:
     there.  A batch that was written has no such zeros: at its start stands its offset.
     """
     offset = next_offset.to_bytes(8)
-    while (sector_end := position - position % _SECTOR + _SECTOR) <= end:
+    while (sector_end := position - position % SECTOR + SECTOR) <= end:
         piece = file.pread(sector_end - position, position)
         if not any(piece) and (len(piece) > len(offset) or any(offset[: len(piece)])):
             return True

@@ -16,6 +16,7 @@ from protocol.records.batch import (
 from protocol.records.checksum import crc32c
 from storage.errors import CorruptFile, CorruptLog, TornBatch, UnsupportedFormat
 from storage.filesystem import File
+from storage.recovery import SECTOR, has_hole
 from storage.stored_batches import check_header
 
 WINDOW = 1 << 20
@@ -36,6 +37,8 @@ class Unreadable(NamedTuple):
     reason: str
     is_torn: bool
     """The file ends inside a batch, or in zeros: what a crash leaves of the last write."""
+    has_hole: bool = False
+    """Some of it was never written: a power cut has kept what was written later."""
     header: RecordBatch | None = None
     """Of the batch that it begins with, if just the CRC is wrong."""
 
@@ -102,7 +105,10 @@ def _find_behind(
         reason = f"at byte {position}: nothing but zeros"
         is_torn = True
     end = size if found is None else found
-    return Unreadable(position, end, _without_position(reason), is_torn, header)
+    last_sector = max(position, size - size % SECTOR)
+    ends_in_hole = found is None and last_sector < size and _is_zero(file, last_sector, size)
+    hole = ends_in_hole or has_hole(file, position, end, next_offset)
+    return Unreadable(position, end, _without_position(reason), is_torn, hole, header)
 
 
 def _without_position(reason: str) -> str:

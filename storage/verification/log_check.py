@@ -127,7 +127,7 @@ class LogCheck:
                 path, f"it begins before offset {self.next_offset}, where the one before ends"
             )
             self.next_offset = base
-        segment = SegmentCheck(self, number, path, size, is_mended)
+        segment = SegmentCheck(self, number, file, size, is_mended)
         position = 0
         try:
             for piece in read_leniently(file, size, base):
@@ -248,7 +248,9 @@ class LogCheck:
                 self._with_records |= {entry.producer_id for entry in entries}
         while self._due < len(self._snapshots) and self._snapshots[self._due] <= self._first_offset:
             if self._snapshots[self._due] != self._first_offset:
-                self._decode_snapshot(self._snapshots[self._due])
+                path = self.path(self._snapshots[self._due], paths.PRODUCER_SNAPSHOT)
+                assert path is not None
+                self.findings.note(path, "has no segment; a start will remove it")
             self._due += 1
 
     def snapshot_is_due(self, offset: int) -> bool:
@@ -292,7 +294,8 @@ class LogCheck:
         try:
             return decode_producer_snapshot(path, self.file_system.read_file(path))
         except (CorruptFile, OSError) as error:
-            is_mended = self._is_rewritten(offset)
+            # One that a recovery begins with is only read: if that fails, an older one or the log is.
+            is_mended = self._is_rewritten(offset + 1)
             self.findings.add(
                 self.severity(is_mended),
                 path,

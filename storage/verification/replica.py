@@ -217,10 +217,14 @@ def _check_ends(
     """Compare what the checkpoints say of a log with where it ends."""
     end = log.next_offset
     if not files.bases:
-        if facts.recovery_point or facts.log_start or facts.high_watermark:
-            at_least = max(facts.recovery_point, facts.log_start or 0, facts.high_watermark or 0)
-            findings.damage(
-                facts.path, f"there is no segment, but the checkpoints know of offsets up to {at_least}"
+        at_least = max(facts.recovery_point, facts.log_start or 0, facts.high_watermark or 0)
+        if at_least:
+            # What was never flushed may be gone after a power cut.
+            was_safe = facts.was_clean or facts.recovery_point > 0
+            findings.add(
+                Severity.DAMAGE if was_safe else Severity.NOTE,
+                facts.path,
+                f"there is no segment, but the checkpoints know of offsets up to {at_least}",
             )
         return
     if log.is_cut and facts.recovery_point > end:
@@ -233,7 +237,8 @@ def _check_ends(
         )
         return
     if facts.log_start is not None and facts.log_start > end:
-        findings.damage(
+        findings.add(
+            Severity.DAMAGE if facts.was_clean else Severity.NOTE,
             facts.path,
             f"the log begins at {facts.log_start}, says {paths.LOG_STARTS}, but it ends at {end}: a start "
             "will drop its segments",

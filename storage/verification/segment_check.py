@@ -8,7 +8,9 @@ from protocol.errors import DecodeError
 from protocol.records.batch import RecordBatch
 from storage import paths
 from storage.errors import CorruptFile
+from storage.filesystem import File
 from storage.offset_index import RELATIVE_OFFSET_MAX
+from storage.recovery import has_hole
 from storage.verification.batch_reader import ReadBatch, Unreadable
 from storage.verification.facts import Kind
 from storage.verification.indexes import (
@@ -29,14 +31,15 @@ _Index = TypeVar("_Index", OffsetIndexCheck, TimeIndexCheck)
 class SegmentCheck:
     """The check of one segment: its files, and the place in each."""
 
-    def __init__(self, log: "LogCheck", number: int, path: str, size: int, is_mended: bool) -> None:
+    def __init__(self, log: "LogCheck", number: int, file: File, size: int, is_mended: bool) -> None:
         self.looked_at = 0
         self._log = log
         self._findings = log.findings
         self._facts = log.facts
         self._base = log.bases[number]
         self._is_last = number + 1 == len(log.bases)
-        self._path = path
+        self._file = file
+        self._path = file.path
         self._size = size
         self._is_mended = is_mended
         self._latest = -1
@@ -92,33 +95,46 @@ class SegmentCheck:
         else:
             self._findings.damage(path, text, position)
 
+    @property
+    def _is_safe(self) -> bool:
+        """What is lost from here on was never flushed, and no broker starts without taking note."""
+        is_metadata = self._facts.kind is Kind.METADATA
+        return (
+            self._is_mended
+            and self._log.next_offset >= self._facts.recovery_point
+            and not (is_metadata and (self._facts.was_clean or not self._is_last))
+        )
+
     def see_unreadable(self, piece: Unreadable) -> None:
+        """The next bytes are no sound batch."""
         log = self._log
         rest = self._size - piece.position
         reaches_end = piece.end == self._size
-        will_be_cut = (
-            self._is_mended
-            and reaches_end
-            and self._is_last
-            and log.next_offset >= self._facts.recovery_point
-            and not (self._facts.kind is Kind.METADATA and self._facts.was_clean)
-        )
+        is_metadata = self._facts.kind is Kind.METADATA
+        is_safe = self._is_safe
+        later = "" if self._is_last else " and remove the segments behind it"
+        will_be_cut = is_safe and reaches_end and self._is_last
         if will_be_cut:
             text = (
                 f"{piece.reason}; a start will cut the last {rest} bytes off, and the log will end at offset "
                 f"{log.next_offset}"
             )
+        elif is_safe and (piece.has_hole or (reaches_end and piece.is_torn)):
+            will_be_cut = True
+            text = (
+                f"{piece.reason}: the machine went down before all was written; a start will cut off all "
+                f"{rest} bytes from here on{later}"
+            )
         elif reaches_end:
             text = f"{piece.reason}; nothing behind it can be read, which is {rest} bytes"
         else:
             text = f"{piece.reason}; the next good batch begins at byte {piece.end}"
-        if self._is_mended and not will_be_cut and self._facts.kind is not Kind.METADATA:
-            later = "" if self._is_last else " and remove the segments behind it"
+        if self._is_mended and not will_be_cut and not is_metadata:
             text += f"; a start would cut off all {rest} bytes from here on{later}"
         self._findings.add(log.severity(will_be_cut), self._path, text, piece.position)
         if reaches_end and self._is_last:
             log.is_cut = True
-        if not will_be_cut:
+        if not (will_be_cut and reaches_end and self._is_last):
             log.pass_over()
         self._is_behind_damage = True
         if self._offset_index is not None:
@@ -205,9 +221,14 @@ class SegmentCheck:
     def _check_order(self, position: int, batch: RecordBatch) -> None:
         log = self._log
         if batch.base_offset < log.next_offset:
-            self._findings.damage(
-                self._path, f"offset {batch.base_offset} where {log.next_offset} or more must be", position
-            )
+            text = f"offset {batch.base_offset} where {log.next_offset} or more must be"
+            end = position + batch.size_bytes
+            # The offset, which no CRC covers, may stand in another sector than the rest.
+            is_torn = self._is_safe and has_hole(self._file, position, end, log.next_offset)
+            if is_torn:
+                text += f"; a start will cut off all {self._size - position} bytes from here on"
+                log.pass_over()
+            self._findings.add(log.severity(is_torn), self._path, text, position)
         else:
             log.see_gap(self._path, position, batch.base_offset)
 

@@ -13,6 +13,7 @@ import pytest
 from ottla import verify_command
 from ottla.verify_command import verify_directories
 from storage.filesystem import RealFileSystem
+from storage.verification import batch_reader
 from tests.storage.verification.directories import Directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -189,13 +190,16 @@ def test_files_may_lie_elsewhere(data: Path, tmp_path: Path, capsys: pytest.Capt
     assert Checked(capsys, data).lines == [f"{SUMMARY}: nothing is damaged"]
 
 
-def test_sizes_that_cannot_be_take_no_memory(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_that_cannot_be_take_no_memory(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A header speaks of more bytes than are held at once, and the file, which is a hole, has them."""
+    monkeypatch.setattr(batch_reader, "WHOLE_MAX", 2 << 20)
     path = data / "events-0" / "00000000000000000000.log"
     with path.open("r+b") as file:
         file.seek(8)
-        file.write(b"\x0a\xff\xff\x00")
-        file.truncate(200 << 20)
+        file.write(b"\x00\x7f\xff\x00")
+        file.truncate(9 << 20)
     checked = Checked(capsys, data)
     assert checked.status == 1
     assert checked.lines[0].startswith(f"damage: {path}, byte 0: the CRC is ")

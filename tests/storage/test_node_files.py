@@ -217,7 +217,7 @@ def test_newer_quorum_state() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"[" * 100_000,
+        b"[" * 20_000,
         b'{"data_version":1,"leaderId":1e999,"leaderEpoch":1,"votedId":0,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA"}',
         b'{"data_version":1,"leaderId":1,"leaderEpoch":1,"votedId":0,"votedDirectoryId":5}',
     ],

@@ -27,7 +27,7 @@ HOSTILE = [
     bytes(10_000),
     b"\xff" * 10_000,
     b"\x02" * 10_000,
-    b"[" * 100_000,
+    b"[" * 20_000,
     b'{"data_version":1,"leaderId":1e999,"leaderEpoch":[],"votedId":0,"votedDirectoryId":5}',
     b"version=1\ncluster.id=\\uZZZZ\nnode.id=99999999999999999999\ndirectory.id=\\u12",
     b"0\n99999999999999999999\n",

@@ -8,7 +8,7 @@ import pytest
 from storage.verification.findings import Finding
 from tests.storage.verification.directories import COMPACTED, DATA, METADATA_LOG, OLD, Directory
 
-CHANGES = 250
+CHANGES = 120
 
 
 def all_files(directory: Directory) -> list[str]:
