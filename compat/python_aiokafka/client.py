@@ -1,13 +1,14 @@
 """aiokafka behind the interface of the scenarios."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, ProducerFenced
 
 from compat.python_aiokafka.admin import AioKafkaAdmin
 from compat.python_aiokafka.loop import run
@@ -20,12 +21,15 @@ from compat.scenarios.python.client import (
     CommitFailed,
     Committed,
     Consumer,
+    Fenced,
     Partition,
     PartitionsHandler,
     Place,
     Producer,
     Record,
+    Refused,
     TakenRecord,
+    TransactionalProducer,
     not_offered,
 )
 
@@ -57,6 +61,36 @@ class AioKafkaProducer(Producer):
 
     def close(self) -> None:
         run(self._producer.stop())
+
+
+class AioKafkaTransactionalProducer(AioKafkaProducer, TransactionalProducer):
+    def begin(self) -> None:
+        run(self._producer.begin_transaction())
+
+    def send_offsets(self, group: str, offsets: Mapping[Partition, int], consumer: Consumer) -> None:
+        natives = {to_native(partition): offset for partition, offset in offsets.items()}
+        with fencing():
+            run(self._producer.send_offsets_to_transaction(natives, group))
+
+    def commit(self) -> None:
+        with fencing():
+            run(self._producer.commit_transaction())
+
+    def abort(self) -> None:
+        with fencing():
+            run(self._producer.abort_transaction())
+
+    def close(self) -> None:
+        with suppress(KafkaError, Refused):  # what a fenced producer has left is nobody's business
+            super().close()
+
+
+@contextmanager
+def fencing() -> Iterator[None]:
+    try:
+        yield
+    except (ProducerFenced, Refused) as error:
+        raise Fenced(str(error)) from error
 
 
 async def started_producer(options: Mapping[str, Any]) -> Any:
@@ -265,6 +299,17 @@ class AioKafka(Client):
         if request_bytes_max is not None:
             options["max_request_size"] = request_bytes_max
         return AioKafkaProducer(options)
+
+    def transactional_producer(
+        self, address: str, transactional_id: str, *, timeout_ms: int = 60_000
+    ) -> TransactionalProducer:
+        return AioKafkaTransactionalProducer(
+            {
+                "bootstrap_servers": address,
+                "transactional_id": transactional_id,
+                "transaction_timeout_ms": timeout_ms,
+            }
+        )
 
     def consumer(
         self,

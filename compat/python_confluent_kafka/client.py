@@ -1,7 +1,8 @@
 """confluent-kafka behind the interface of the scenarios."""
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from compat.scenarios.python.client import (
     CommitFailed,
     Committed,
     Consumer,
+    Fenced,
     Partition,
     PartitionsHandler,
     Place,
@@ -35,6 +37,7 @@ from compat.scenarios.python.client import (
     Record,
     Refused,
     TakenRecord,
+    TransactionalProducer,
 )
 
 ACKS = {"none": "0", "leader": "1", "all": "all"}
@@ -80,6 +83,47 @@ class ConfluentProducer(Producer):
 
     def close(self) -> None:
         self._producer.flush(TIMEOUT_SECONDS)
+
+
+@contextmanager
+def fencing() -> Iterator[None]:
+    """librdkafka says that all is over for a producer, with one of several codes."""
+    try:
+        yield
+    except KafkaException as error:
+        cause = error.args[0]
+        if cause.fatal() or cause.txn_requires_abort():
+            raise Fenced(cause.str()) from error
+        raise_refusal(cause)
+        raise
+
+
+class ConfluentTransactionalProducer(ConfluentProducer, TransactionalProducer):
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__(options)
+        self._producer.init_transactions(TIMEOUT_SECONDS)
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send_offsets(self, group: str, offsets: Mapping[Partition, int], consumer: Consumer) -> None:
+        assert isinstance(consumer, ConfluentConsumer)
+        with fencing():
+            self._producer.send_offsets_to_transaction(
+                to_natives(offsets), consumer.group_metadata(), TIMEOUT_SECONDS
+            )
+
+    def commit(self) -> None:
+        with fencing():
+            self._producer.commit_transaction(TIMEOUT_SECONDS)
+
+    def abort(self) -> None:
+        with fencing():
+            self._producer.abort_transaction(TIMEOUT_SECONDS)
+
+    def close(self) -> None:
+        with suppress(KafkaException):  # what a fenced producer has left is nobody's business
+            super().close()
 
 
 class ConfluentConsumer(Consumer):
@@ -217,6 +261,10 @@ class ConfluentConsumer(Consumer):
         found = self._consumer.list_topics(topic, TIMEOUT_SECONDS).topics[topic]
         return set(found.partitions)
 
+    def group_metadata(self) -> Any:
+        """What a producer has to know of this member."""
+        return self._consumer.consumer_group_metadata()
+
     def close(self) -> None:
         self._consumer.close()
 
@@ -251,6 +299,19 @@ class ConfluentKafka(Client):
         if request_bytes_max is not None:
             options["message.max.bytes"] = request_bytes_max
         return ConfluentProducer(options)
+
+    def transactional_producer(
+        self, address: str, transactional_id: str, *, timeout_ms: int = 60_000
+    ) -> TransactionalProducer:
+        return ConfluentTransactionalProducer(
+            {
+                **SILENT,
+                "bootstrap.servers": address,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+                "message.timeout.ms": min(timeout_ms, 30_000),
+            }
+        )
 
     def consumer(
         self,

@@ -1,11 +1,13 @@
 """kafka-python behind the interface of the scenarios."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import kafka
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.errors import BrokerResponseError, ProducerFencedError
 
 from compat.python_kafka_python.admin import KafkaPythonAdmin
 from compat.python_kafka_python.common import (
@@ -15,15 +17,18 @@ from compat.python_kafka_python.common import (
     producer_options,
     refusals,
     to_native,
+    to_native_offsets,
 )
 from compat.scenarios.python.client import (
     Admin,
     Client,
     Committed,
     Consumer,
+    Fenced,
     Partition,
     PartitionsHandler,
     Producer,
+    TransactionalProducer,
 )
 
 
@@ -42,6 +47,10 @@ class NewConsumer(KafkaPythonConsumer):
         for topic in topics:
             self._consumer.partitions_for_topic(topic)
 
+    def group_metadata(self) -> Any:
+        """What a producer has to know of this member."""
+        return self._consumer.group_metadata()
+
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         found: dict[Partition, Committed | None] = {}
         for partition in partitions:
@@ -49,6 +58,37 @@ class NewConsumer(KafkaPythonConsumer):
                 entry: Any = self._consumer.committed(to_native(partition), metadata=True)
             found[partition] = entry and Committed(entry.offset, entry.metadata)
         return found
+
+
+class KafkaPythonTransactionalProducer(KafkaPythonProducer, TransactionalProducer):
+    def __init__(self, address: str, options: Mapping[str, Any]) -> None:
+        super().__init__(address, options)
+        self._producer.init_transactions()
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send_offsets(self, group: str, offsets: Mapping[Partition, int], consumer: Consumer) -> None:
+        assert isinstance(consumer, NewConsumer)
+        natives = to_native_offsets({each: Committed(offset) for each, offset in offsets.items()})
+        with fencing():
+            self._producer.send_offsets_to_transaction(natives, consumer.group_metadata())
+
+    def commit(self) -> None:
+        with fencing():
+            self._producer.commit_transaction()
+
+    def abort(self) -> None:
+        with fencing():
+            self._producer.abort_transaction()
+
+
+@contextmanager
+def fencing() -> Iterator[None]:
+    try:
+        yield
+    except (ProducerFencedError, BrokerResponseError) as error:
+        raise Fenced(str(error)) from error
 
 
 class KafkaPython(Client):
@@ -74,6 +114,13 @@ class KafkaPython(Client):
             request_bytes_max=request_bytes_max,
         )
         return KafkaPythonProducer(address, {**options, "enable_idempotence": idempotent})
+
+    def transactional_producer(
+        self, address: str, transactional_id: str, *, timeout_ms: int = 60_000
+    ) -> TransactionalProducer:
+        return KafkaPythonTransactionalProducer(
+            address, {"transactional_id": transactional_id, "transaction_timeout_ms": timeout_ms}
+        )
 
     def consumer(
         self,

@@ -166,6 +166,31 @@ class Producer(ABC):
     def close(self) -> None: ...
 
 
+class Fenced(Exception):
+    """Another producer has taken over the transactional id."""
+
+
+class TransactionalProducer(Producer):
+    """Writes in transactions; it has its identity already.
+
+    Every call raises Fenced once another producer with the same transactional id has begun, and also if its
+    transaction was aborted for it.
+    """
+
+    @abstractmethod
+    def begin(self) -> None: ...
+
+    @abstractmethod
+    def send_offsets(self, group: str, offsets: Mapping[Partition, int], consumer: "Consumer") -> None:
+        """Commit where ``consumer``, a member of the group, goes on, together with the records."""
+
+    @abstractmethod
+    def commit(self) -> None: ...
+
+    @abstractmethod
+    def abort(self) -> None: ...
+
+
 class Consumer(ABC):
     """Takes records from partitions that it is assigned, by itself or by its group."""
 
@@ -365,6 +390,11 @@ class Client(ABC):
         ``acks`` is ``none``, ``leader`` or ``all``, ``codec`` one of ``CODECS``; the sizes are the
         library's own limits.
         """
+
+    def transactional_producer(
+        self, address: str, transactional_id: str, *, timeout_ms: int = 60_000
+    ) -> TransactionalProducer:
+        not_offered("it has no transactions")
 
     @abstractmethod
     def consumer(

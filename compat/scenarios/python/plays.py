@@ -1,6 +1,23 @@
 """Brings all functions that carry out scenarios together: importing them is what registers them."""
 
-from compat.scenarios.python import administration, consuming, groups, metadata, offsets, producing
+from compat.scenarios.python import (
+    administration,
+    consuming,
+    groups,
+    metadata,
+    offsets,
+    producing,
+    transactions,
+)
 from compat.scenarios.python.registry import PLAYS
 
-__all__ = ["PLAYS", "administration", "consuming", "groups", "metadata", "offsets", "producing"]
+__all__ = [
+    "PLAYS",
+    "administration",
+    "consuming",
+    "groups",
+    "metadata",
+    "offsets",
+    "producing",
+    "transactions",
+]

@@ -14,6 +14,7 @@ from compat.scenarios.python.client import (
     Producer,
     Record,
     TakenRecord,
+    TransactionalProducer,
 )
 from compat.scenarios.python.members import POLL_SECONDS, Member
 from compat.scenarios.python.stored import is_served
@@ -68,6 +69,11 @@ class Stage:
     # Typed loosely: the arguments are those of ``Client``.
     def producer(self, **options: Any) -> Producer:
         producer = self.client.producer(self.address, **options)
+        self._opened.callback(producer.close)
+        return producer
+
+    def transactional_producer(self, transactional_id: str, **options: Any) -> TransactionalProducer:
+        producer = self.client.transactional_producer(self.address, transactional_id, **options)
         self._opened.callback(producer.close)
         return producer
 
