@@ -191,3 +191,28 @@ def test_producer_and_consumer_performance_tools_finish(tool: RunTool, topic: st
     assert "5000 records sent" in printed
     classic = ("--command-property", "group.protocol=classic", "--timeout", "30000")
     assert "5000" in tool("kafka-consumer-perf-test", "--topic", topic, "--num-records", "5000", *classic)
+
+
+def test_transactions_are_listed_described_and_aborted(tool: RunTool, address: str, topic: str) -> None:
+    fill(address, topic, 5)
+    name = f"transaction of {topic}"
+    with Stage(CLIENTS["confluent-kafka"], address) as stage:
+        producer = stage.transactional_producer(name, timeout_ms=600_000)
+        producer.begin()
+        producer.send(topic, sample_records(3))
+        listed = tool("kafka-transactions", "list", "--transactional-id-pattern", re.escape(name))
+        assert "Ongoing" in listed
+        assert f"{topic}-0" in tool("kafka-transactions", "describe", "--transactional-id", name)
+        place = ("--topic", topic, "--partition", "0")
+        assert open_since(tool, *place) == ["5"]
+        hanging = tool("kafka-transactions", "find-hanging", "--broker-id", "1")
+        assert topic not in hanging, "its coordinator knows it, and it is young"
+        tool("kafka-transactions", "abort", *place, "--start-offset", "5")
+        assert open_since(tool, *place) == ["None"]
+
+
+def open_since(tool: RunTool, *place: str) -> list[str]:
+    """Where the transactions of a partition's producers start."""
+    heading, *lines = tool("kafka-transactions", "describe-producers", *place).splitlines()
+    assert heading.split()[-1] == "CurrentTransactionStartOffset"
+    return [line.split()[-1] for line in lines if line.strip()]

@@ -44,6 +44,8 @@ QUICK: Final = {
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
+    # Else librdkafka 2.16 forgets a broker that is away, and now and then waits for the forgotten one.
+    "metadata.recovery.strategy": "none",
     "log_level": 0,
 }
 
