@@ -28,6 +28,7 @@ from storage.segments import first_untrusted
 from storage.swaps import finish_swaps, mark_cleaned, unmark_swapped
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
+from tests.storage.crashes.histories import History, make_history, play
 
 Patch = Callable[..., None]
 """Sets an attribute for as long as the mistake lasts: owner, name, value."""
@@ -55,6 +56,17 @@ def made(name: str) -> Iterator[None]:
     finally:
         for owner, attribute, value in reversed(undo):
             setattr(owner, attribute, value)
+
+
+def history_that_shows(name: str, tried_max: int) -> History | None:
+    """The first one of so many that fails with a mistake, and not without it."""
+    for number in range(tried_max):
+        history = make_history(f"{name} {number}")
+        with made(name):
+            fails = play(history) is not None
+        if fails and play(history) is None:
+            return history
+    return None
 
 
 def nothing(*_: object, **__: object) -> None:
