@@ -30,7 +30,8 @@ def handle(
 ) -> ConsumerGroupDescribeResponse | Waiting[ConsumerGroupDescribeResponse]:
     if not serves_consumer_groups(call.services):
         return error_response(request, ErrorCode.UNSUPPORTED_VERSION)
-    tickets = [commands.describe_consumers(call.services.groups, group_id) for group_id in request.group_ids]
+    asked = sorted(request.group_ids, key=bool)  # Kafka begins with what is no name
+    tickets = [commands.describe_consumers(call.services.groups, group_id) for group_id in asked]
     with_operations = request.include_authorized_operations
     return answer_of_all(
         tickets,

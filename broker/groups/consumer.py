@@ -22,6 +22,7 @@ from broker.groups.settings import GroupSettings
 from broker.groups.subscriptions import ResolvedRegex, Subscriptions, topics_of
 from broker.groups.target_assignment import (
     INITIAL_EPOCH,
+    NOTHING,
     TargetAssignment,
     read_partitions,
     stored_partitions,
@@ -170,6 +171,8 @@ class ConsumerGroup:
     def _put(self, member: ConsumerMember) -> None:
         old = self.members.get(member.member_id)
         self.members[member.member_id] = member
+        if old is not None:
+            self._forget_name(old)
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.member_id
         self._recount(old, member)
@@ -178,10 +181,13 @@ class ConsumerGroup:
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        if member.instance_id is not None and self.static_ids.get(member.instance_id) == member_id:
-            del self.static_ids[member.instance_id]
+        self._forget_name(member)
         self._recount(member, None)
         self.forget_deadlines(member_id)
+
+    def _forget_name(self, member: ConsumerMember) -> None:
+        if member.instance_id is not None and self.static_ids.get(member.instance_id) == member.member_id:
+            del self.static_ids[member.instance_id]
 
     def _recount(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         self.subscriptions.replace(old, new)
@@ -407,7 +413,8 @@ class ConsumerGroup:
         if self.target.epoch >= epoch or not self.target.may_be_replaced(
             times.assignment_interval_ms, now.wall_ms
         ):
-            return self.target.epoch, self.target_of(new)
+            is_named_anew = new.instance_id is not None and new.instance_id not in self.static_ids
+            return self.target.epoch, NOTHING if is_named_anew else self.target_of(new)
         members = {**self.members, new.member_id: new}
         former = None if new.instance_id is None else self.static_ids.get(new.instance_id)
         if former is not None and former != new.member_id:

@@ -320,6 +320,7 @@ class AioKafka(Client):
         auto_commit: bool = False,
         instance_id: str | None = None,
         cooperative: bool = False,
+        new_protocol: bool = False,
         committed_only: bool = False,
         fetch_bytes_max: int | None = None,
         metadata_age_ms: int | None = None,
@@ -327,6 +328,8 @@ class AioKafka(Client):
     ) -> Consumer:
         if cooperative:
             not_offered("it has no cooperative assignor")
+        if new_protocol:
+            not_offered("it does not know the consumer groups of KIP-848")
         if may_create_topics is False:
             not_offered("its requests for a topic's metadata always create it")
         options: dict[str, Any] = {

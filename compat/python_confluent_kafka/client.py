@@ -322,6 +322,7 @@ class ConfluentKafka(Client):
         auto_commit: bool = False,
         instance_id: str | None = None,
         cooperative: bool = False,
+        new_protocol: bool = False,
         committed_only: bool = False,
         fetch_bytes_max: int | None = None,
         metadata_age_ms: int | None = None,
@@ -336,10 +337,13 @@ class ConfluentKafka(Client):
             "enable.partition.eof": True,
             "fetch.wait.max.ms": FETCH_WAIT_MS,
             "isolation.level": "read_committed" if committed_only else "read_uncommitted",
-            "partition.assignment.strategy": "cooperative-sticky" if cooperative else "range",
-            "session.timeout.ms": SESSION_MS,
-            "heartbeat.interval.ms": HEARTBEAT_MS,
         }
+        if new_protocol:
+            options["group.protocol"] = "consumer"
+        else:  # what the broker says to members by the new protocol
+            options["partition.assignment.strategy"] = "cooperative-sticky" if cooperative else "range"
+            options["session.timeout.ms"] = SESSION_MS
+            options["heartbeat.interval.ms"] = HEARTBEAT_MS
         if instance_id is not None:
             options["group.instance.id"] = instance_id
         if fetch_bytes_max is not None:

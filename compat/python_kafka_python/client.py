@@ -29,6 +29,7 @@ from compat.scenarios.python.client import (
     PartitionsHandler,
     Producer,
     TransactionalProducer,
+    not_offered,
 )
 
 
@@ -131,11 +132,14 @@ class KafkaPython(Client):
         auto_commit: bool = False,
         instance_id: str | None = None,
         cooperative: bool = False,
+        new_protocol: bool = False,
         committed_only: bool = False,
         fetch_bytes_max: int | None = None,
         metadata_age_ms: int | None = None,
         may_create_topics: bool | None = None,
     ) -> Consumer:
+        if new_protocol:
+            not_offered("it does not know the consumer groups of KIP-848")
         options = consumer_options(
             group=group,
             reset=reset,

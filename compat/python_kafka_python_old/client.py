@@ -150,6 +150,7 @@ class OldKafkaPython(Client):
         auto_commit: bool = False,
         instance_id: str | None = None,
         cooperative: bool = False,
+        new_protocol: bool = False,
         committed_only: bool = False,
         fetch_bytes_max: int | None = None,
         metadata_age_ms: int | None = None,
@@ -159,6 +160,8 @@ class OldKafkaPython(Client):
             not_offered("it has no static members")
         if cooperative:
             not_offered("it has no cooperative assignor")
+        if new_protocol:
+            not_offered("it does not know the consumer groups of KIP-848")
         if committed_only:
             not_offered("it has no isolation level")
         if may_create_topics is False:

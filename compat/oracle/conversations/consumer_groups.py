@@ -288,6 +288,15 @@ def static_members(talk: Talk) -> None:
     talk.ask("come back with another topic", join(group, THIRD, "elsewhere", instance="i"), by=THIRD)
     talk.ask("leave for good", leave(group, THIRD, instance="i"), by=THIRD)
     talk.ask("come back nevertheless", join(group, THIRD, topic, instance="i"), by=THIRD)
+    talk.ask("take another name", join(group, THIRD, topic, instance="j"), by=THIRD)
+    talk.ask("heartbeat under the name before", beat(group, THIRD, 2, instance="i"), by=THIRD)
+    talk.settle_groups()
+    talk.ask("describe the one with another name", describe(group))
+    talk.ask("go under the other name", leave(group, THIRD, instance="j", epoch=-2), by=THIRD)
+    talk.ask("come back under a third name", join(group, THIRD, topic, instance="k"), by=THIRD)
+    talk.settle_groups()
+    talk.ask("describe the one with a third name", describe(group))
+    talk.ask("leave under the third name", leave(group, THIRD, instance="k"), by=THIRD)
 
 
 @conversation(BEAT, DESCRIBE)
@@ -394,3 +403,4 @@ def groups_that_cannot_be_described(talk: Talk) -> None:
     talk.settle_groups()
     talk.ask("with operations", describe(group, with_operations=True))
     talk.ask("twice, and an unknown one", describe(group, talk.name("h"), group))
+    talk.ask("one without name, too", describe(group, ""))

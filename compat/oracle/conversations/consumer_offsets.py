@@ -1,9 +1,13 @@
 """Offsets and operators of consumer groups (KIP-848): what members and others may do with them."""
 
+from typing import Any
+
 from compat.oracle.conversation import conversation
-from compat.oracle.conversations import offsets
+from compat.oracle.conversations import offsets, transactional_offsets
 from compat.oracle.conversations.consumer_groups import FIRST, SECOND, at_once, beat, join, leave
 from compat.oracle.conversations.offsets import commit, fetch
+from compat.oracle.conversations.transactional_offsets import open_for
+from compat.oracle.conversations.transactions import COMMIT, begin, end, until_at_rest
 from compat.oracle.preparing import Topic
 from compat.oracle.talk import Talk
 from protocol.api_keys import ApiKey
@@ -11,6 +15,7 @@ from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.list_groups import ListGroupsRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest
+from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 SINCE_MEMBERS_FETCH = "9+"
 STRANGER = "stranger"
@@ -69,6 +74,37 @@ def committing_as_a_static_member(talk: Talk) -> None:
     talk.ask("come back", join(group, SECOND, topic, instance="i"), by=SECOND)
     talk.ask("commit of the old id", commit(group, (topic, 0, 7), member=FIRST, generation=2, instance="i"))
     talk.ask("commit of the new id", commit(group, (topic, 0, 8), member=SECOND, generation=2, instance="i"))
+
+
+@conversation(ApiKey.TXN_OFFSET_COMMIT)
+def committing_in_a_transaction(talk: Talk) -> None:
+    topic = talk.topic("t", 2)
+    group = at_once(talk)
+    talk.ask("join", join(group, FIRST, topic))
+    writer = begin(talk)
+    open_for(talk, writer, group)
+
+    def committed(offset: int, **member: Any) -> TxnOffsetCommitRequest:
+        return transactional_offsets.commit(writer, group, (topic, 0, offset), **member)
+
+    talk.ask("as a member", committed(5, member=FIRST, generation=2))
+    talk.ask("of a newer epoch", committed(6, member=FIRST, generation=3))
+    talk.ask("of an older epoch", committed(6, member=FIRST, generation=1))
+    talk.ask("of no epoch", committed(6, member=FIRST))
+    talk.ask("as a stranger", committed(6, member=STRANGER, generation=2))
+    talk.ask("as a stranger of no epoch", committed(6, member=STRANGER))
+    talk.ask("as nobody", committed(7))
+    talk.ask("as nobody, of an epoch", committed(8, generation=2))
+    talk.ask("another joins", join(group, SECOND, topic), by=SECOND)
+    talk.ask("it hears of it", beat(group, FIRST, 2))
+    talk.ask("what it kept, of the last epoch", committed(9, member=FIRST, generation=2))
+    talk.ask("it gives up", beat(group, FIRST, 2, owned=[(topic, [0])]))
+    talk.ask("what it kept, when it has given up", committed(10, member=FIRST, generation=2))
+    given_up = transactional_offsets.commit(writer, group, (topic, 1, 10), member=FIRST, generation=2)
+    talk.ask("what it gave up, of the last epoch", given_up)
+    talk.quietly(end(writer, COMMIT), version=4)
+    until_at_rest(talk, writer)
+    talk.ask("what came of it", fetch(talk, group))
 
 
 @conversation(ApiKey.OFFSET_FETCH, rounds=SINCE_MEMBERS_FETCH)

@@ -406,6 +406,7 @@ class Client(ABC):
         auto_commit: bool = False,
         instance_id: str | None = None,
         cooperative: bool = False,
+        new_protocol: bool = False,
         committed_only: bool = False,
         fetch_bytes_max: int | None = None,
         metadata_age_ms: int | None = None,
@@ -414,7 +415,8 @@ class Client(ABC):
         """A consumer.
 
         ``reset`` is ``earliest``, ``latest`` or ``none``, ``fetch_bytes_max`` counts per partition.  With
-        ``may_create_topics`` None the library does as it likes.
+        ``new_protocol`` the broker assigns the partitions, as KIP-848 has it.  With ``may_create_topics``
+        None the library does as it likes.
         """
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from compat.scenarios.python import (
     administration,
+    consumer_groups,
     consuming,
     groups,
     metadata,
@@ -14,6 +15,7 @@ from compat.scenarios.python.registry import PLAYS
 __all__ = [
     "PLAYS",
     "administration",
+    "consumer_groups",
     "consuming",
     "groups",
     "metadata",
