@@ -98,14 +98,17 @@ def test_the_console_producer_compresses_with_java_s_codecs(tool: RunTool, topic
     assert tool("kafka-console-consumer", *read).splitlines() == lines
 
 
-def test_groups_are_described_reset_and_deleted(tool: RunTool, topic: str, address: str) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_groups_are_described_reset_and_deleted(
+    tool: RunTool, topic: str, address: str, protocol: str
+) -> None:
     fill(address, topic, 40)
     group = f"group-{uuid.uuid4()}"
     read = ("--topic", topic, "--group", group, "--from-beginning", "--max-messages", "15")
     # The console consumer commits when it ends: what it was given, not all that it fetched.
-    classic = ("--command-property", "group.protocol=classic", "--timeout-ms", "30000")
-    tool("kafka-console-consumer", *read, *classic)
-    assert group in tool("kafka-consumer-groups", "--list").split()
+    by_protocol = ("--command-property", f"group.protocol={protocol}", "--timeout-ms", "30000")
+    tool("kafka-console-consumer", *read, *by_protocol)
+    assert group in tool("kafka-consumer-groups", "--list", "--type", protocol).split()
     assert rows_of(tool("kafka-consumer-groups", "--describe", "--group", group), topic) == [
         ["0", "15", "40", "25"]
     ]
