@@ -56,6 +56,16 @@ EXPLAINED: Final = (
         KEPT,
         "only the torn batch is lost; Kafka takes the segment for empty, and writes over it",
     ),
+    Explained(
+        "(unclean, )?no time index",
+        BY_TIME,
+        "a time index that is missing is rebuilt; Kafka takes an empty one, and finds nothing",
+    ),
+    Explained(
+        "(unclean, )?no segments",
+        KEPT | {"earliest"},
+        "the log goes on at its recovery point, so that no offset is used a second time; Kafka begins at 0",
+    ),
     Explained("an empty last segment", PRODUCED, "it can be written to; in Kafka that fails"),
     Explained(
         "no (offset index|indexes)",
