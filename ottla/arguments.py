@@ -14,7 +14,7 @@ def command_parser(name: str, description: str, epilog: str = "") -> argparse.Ar
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="one setting; goes before the file and the environment; may be repeated",
+        help="one setting; wins over the file and the environment; may be repeated",
     )
     return parser
 

@@ -248,7 +248,8 @@ def _check_ends(
             f"offsets below {facts.high_watermark} were committed, says {paths.HIGH_WATERMARKS}, but the log "
             f"ends at {end}"
         )
-        if facts.was_clean:
+        is_damaged = any(finding.severity is Severity.DAMAGE for finding in findings.found)
+        if facts.was_clean or is_damaged:
             findings.damage(facts.path, text)
         else:
             findings.note(facts.path, f"{text}: the machine went down before they were on the device")
