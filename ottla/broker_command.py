@@ -199,8 +199,8 @@ def parse_options(arguments: Sequence[str]) -> Options:
         "ottla",
         "A Kafka-compatible broker: one process that is broker and controller.",
         "Settings also come from KAFKA_... environment variables, as in Kafka's container image. "
-        "Other commands: `ottla format` prepares a log directory, `ottla verify` checks one, and `ottla dump` "
-        "shows what is in its files; each has a --help.",
+        "Other commands: `ottla format` prepares a log directory, `ottla verify` checks one, and "
+        "`ottla dump` shows what is in its files; each has a --help.",
     )
     place = parser.add_mutually_exclusive_group()
     add_data(place)
