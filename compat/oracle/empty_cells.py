@@ -78,6 +78,7 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("TxnOffsetCommit", "ILLEGAL_GENERATION"): {"0-2": NO_MEMBERS},
     ("TxnOffsetCommit", "INVALID_TXN_STATE"): {"4": "the transaction has to be aborted", "5-6": ADDS},
     ("TxnOffsetCommit", "TRANSACTION_ABORTABLE"): {"0-3": NO_ABORTABLE, "5-6": ADDS},
+    ("TxnOffsetCommit", "STALE_MEMBER_EPOCH"): {"0-2": NO_MEMBERS, "3-5": "it is an illegal generation"},
     ("TxnOffsetCommit", "UNKNOWN_MEMBER_ID"): {"0-2": NO_MEMBERS},
     ("TxnOffsetCommit", "UNKNOWN_TOPIC_ID"): {"0-5": NO_IDS},
     ("ListTransactions", "INVALID_REGULAR_EXPRESSION"): {"0-1": "there are no patterns (before KIP-1152)"},
