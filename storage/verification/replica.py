@@ -249,8 +249,10 @@ def _check_ends(
             f"ends at {end}"
         )
         is_damaged = any(finding.severity is Severity.DAMAGE for finding in findings.found)
-        if facts.was_clean or is_damaged:
+        if facts.was_clean:
             findings.damage(facts.path, text)
+        elif is_damaged:
+            findings.note(facts.path, f"{text}: lost with what is damaged, or before they were on the device")
         else:
             findings.note(facts.path, f"{text}: the machine went down before they were on the device")
     if facts.cleaned_to is not None and facts.cleaned_to > end:
