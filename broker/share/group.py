@@ -390,11 +390,6 @@ class ShareGroup:
     def retention_began_ms(self, topic: str, commit_timestamp_ms: int) -> int | None:
         return None
 
-    @property
-    def may_expire(self) -> bool:
-        """A share group stays until it is deleted."""
-        return False
-
     # Operators
 
     def check_delete(self) -> ErrorCode:

@@ -12,10 +12,6 @@ from protocol.error_codes import ErrorCode
 Command: TypeAlias = Callable[[ShareStateMachine, Moment], Decision]
 
 
-class PartitionRequest(Protocol):
-    partition: int
-
-
 class TopicRequest(Protocol):
     topic_id: bytes
 
