@@ -1,5 +1,6 @@
 """Starting a Java class out of Kafka's jars."""
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,16 +52,21 @@ class ToolResult(NamedTuple):
 
 
 def java_command(
-    main_class: str, *arguments: str, heap_mebibytes: int = 256, options: Sequence[str] = ()
+    main_class: str,
+    *arguments: str,
+    heap_mebibytes: int = 256,
+    options: Sequence[str] = (),
+    classes: Path | None = None,
 ) -> list[str]:
-    """The command line that runs ``main_class``.  Raises KafkaMissing."""
+    """The command line that runs ``main_class``, which is Kafka's or in ``classes``.  Raises KafkaMissing."""
+    jars = f"{find_jars()}/*"
     return [
         str(find_java()),
         f"-Xmx{heap_mebibytes}m",
         *options,
         f"-Dlog4j2.configurationFile={HERE / 'log4j2.xml'}",
         "-cp",
-        f"{find_jars()}/*",
+        jars if classes is None else os.pathsep.join([str(classes), jars]),
         main_class,
         *arguments,
     ]

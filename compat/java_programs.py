@@ -1,0 +1,71 @@
+"""Java programs of the project: compiled on first use against Kafka's jars, and kept."""
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from compat.made_once import made_once
+from compat.oracle.jars import KAFKA_VERSION, KafkaMissing, find_jars, find_java
+from compat.oracle.java import QUICK_START, java_command
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / "build" / "java"
+JAVA_RELEASE = 17
+"""The oldest Java that runs Kafka's broker."""
+
+COMPILE_TIMEOUT_SECONDS = 300
+
+
+class NotCompiled(Exception):
+    """A program of ours is wrong; the text is what the compiler says."""
+
+
+def program_command(
+    sources: Path,
+    main_class: str,
+    *arguments: str,
+    heap_mebibytes: int = 256,
+    options: Sequence[str] = QUICK_START,
+) -> list[str]:
+    """The command line that runs ``main_class`` of the folder ``sources``.
+
+    Raises KafkaMissing where a compiler or Kafka's jars are not to be had, and NotCompiled.
+    """
+    classes = compiled(sources)
+    return java_command(
+        main_class, *arguments, heap_mebibytes=heap_mebibytes, options=options, classes=classes
+    )
+
+
+@cache
+def compiled(sources: Path) -> Path:
+    """The folder with the classes of all Java files of the folder ``sources``."""
+    files = sorted(sources.glob("*.java"))
+    known_by = hashlib.sha256(f"{KAFKA_VERSION} {JAVA_RELEASE}".encode())
+    for file in files:
+        known_by.update(file.name.encode() + b"\0" + file.read_bytes())
+    return made_once(
+        CACHE / f"{sources.name}-{known_by.hexdigest()[:12]}", lambda classes: _compile(files, classes)
+    )
+
+
+def _compile(files: Sequence[Path], classes: Path) -> None:
+    command = [str(_find_compiler()), "--release", str(JAVA_RELEASE), "-Xlint:all,-processing", "-Werror"]
+    command += ["-proc:none", "-cp", f"{find_jars()}/*", "-d", str(classes), *map(str, files)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_SECONDS, check=False
+    )
+    if done.returncode:
+        raise NotCompiled(done.stdout + done.stderr)
+
+
+def _find_compiler() -> Path:
+    """The ``javac`` beside ``java``, or any other."""
+    beside = find_java().with_name("javac")
+    found = str(beside) if beside.exists() else shutil.which("javac")
+    if found is None:
+        raise KafkaMissing("javac is not installed, only java")
+    return Path(found)
