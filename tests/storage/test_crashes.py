@@ -4,6 +4,7 @@ import pytest
 
 from tests.storage.crashes.histories import History, make_history, play, shorten, shortest
 from tests.storage.crashes.mutations import history_that_shows, made
+from tests.storage.crashes.reference import Batch, Entry, Reference
 from tests.storage.crashes.subject import Step
 
 HISTORIES = 6
@@ -73,3 +74,32 @@ def test_a_failure_says_where_it_was() -> None:
         history, failure = shortest(make_history(str(seed)), failure)
     assert play(history) is None, "it is the mistake's fault"
     assert len(history.steps) < 20
+
+
+def batch(base_offset: int, count: int) -> Batch:
+    entries = tuple(Entry(base_offset + number, 0, None, b"") for number in range(count))
+    return Batch(base_offset, base_offset + count - 1, 0, -1, -1, -1, False, False, 0, entries)
+
+
+def test_deleted_records_stay_deleted_when_a_power_cut_undoes_a_truncation_below_the_log_start() -> None:
+    reference = Reference(bytes(16), compacts=False)
+    batches = [batch(0, 4), batch(4, 3)]
+    reference.writes(batches)
+    reference.acknowledge(batches)
+    reference.start_at(7)
+    reference.truncate(4)
+    assert reference.deleted_below == 4
+    reference.adopt(batches, log_start=7, log_end=7, recovery_point=7)
+    assert (reference.deleted_below, reference.log_start) == (7, 7)
+
+
+def test_a_log_is_held_to_its_own_recovery_point() -> None:
+    """Also if it is that of records that were to be truncated when the power was cut."""
+    reference = Reference(bytes(16), compacts=False)
+    batches = [batch(0, 4), batch(4, 3)]
+    reference.writes(batches)
+    reference.acknowledge(batches)
+    reference.flushed = 7
+    reference.truncate(4)
+    reference.adopt(batches, log_start=0, log_end=7, recovery_point=7)
+    assert reference.flushed == 7

@@ -60,11 +60,11 @@ def look(subject: Subject, replica: Replica, after: int) -> None:
     view = View(subject, replica, reference, log, after, segments, stored)
     for invariant in BEFORE_ADOPTION:
         invariant(view)
-    reference.adopt(stored, log.log_start, log.log_end)
     if after == POWER_CUT:
         reference.has_holes |= not is_dense(stored, log.log_start, log.log_end)
         if log.log_start > reference.deleted_below:
             reference.has_lost_its_head = reference.has_forgotten = True
+    reference.adopt(stored, log.log_start, log.log_end, log.recovery_point)
     for invariant in INVARIANTS:
         invariant(view)
 

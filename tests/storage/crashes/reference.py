@@ -259,7 +259,6 @@ class Reference:
         self.has_forgotten = True
         self.truncate(min(offset, self.log_end))
         self.batches.clear()
-        self.flushed = 0
         self.start_at(offset)
         self.log_end = self.high_watermark = offset
         self.stored_start = 0
@@ -288,8 +287,12 @@ class Reference:
     def _bounded(self, undecided: list[int]) -> int:
         return max(min([*undecided, self.high_watermark]), self.log_start)
 
-    def adopt(self, found: Sequence[Batch], log_start: int, log_end: int) -> None:
-        """After a power cut: what was not flushed is what was found, and nothing else."""
+    def adopt(self, found: Sequence[Batch], log_start: int, log_end: int, recovery_point: int) -> None:
+        """After a power cut: what was not flushed is what was found, and nothing else.
+
+        If it has undone a truncation, what had been deleted before that is deleted again.  What the log takes
+        for flushed, ``recovery_point``, must be.
+        """
         self.before = self.batches
         by_base = {batch.base_offset: batch for batch in found}
         kept = [
@@ -315,8 +318,8 @@ class Reference:
         self.log_end = log_end
         self.high_watermark = min(max(self.high_watermark, log_start), log_end)
         self.is_being_cut = False
-        self.deleted_below = min(self.deleted_below, log_end)
-        self.flushed = min(self.flushed, log_end)
+        self.deleted_below = max(min(self.deleted_below, log_end), log_start)
+        self.flushed = max(min(self.flushed, log_end), recovery_point)
 
     def _is_found(self, batch: Batch, found: Batch | None) -> bool:
         return found is not None and found.is_left_of(batch)

@@ -185,6 +185,7 @@ class Subject:
             if log is not None:
                 ends = (log.log_start, log.high_watermark, log.log_end)
                 assert ends == (reference.log_start, reference.high_watermark, reference.log_end), replica
+                assert log.recovery_point <= reference.flushed, f"the recovery point of {replica}"
                 low, high = reference.last_stable()
                 assert low <= log.last_stable <= high, f"last stable offset of {replica}"
 
@@ -404,7 +405,6 @@ class Subject:
         reference = self.references.get(run.replica)
         if reference is not None and self.log(run.replica) is run.log and reference.cuts == run.cuts:
             reference.flushed = max(reference.flushed, run.end_offset)
-            assert run.log.recovery_point <= reference.flushed, "the recovery point promises no more"
 
     def checkpoint(self, chance: Random) -> None:
         """Recovery points and log starts."""
