@@ -1,6 +1,6 @@
 """A classic group: members that join, elect a leader, and are given what the leader assigns them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from broker.groups.roster import Roster
 from broker.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, PENDING_MEMBERS_MAX, GroupSettings
 from broker.groups.states import ANSWERS, NEXT, GroupState
 from protocol.error_codes import ErrorCode
+from protocol.schema import Message
 from protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 GROUP_METADATA_VERSION = 3
@@ -49,14 +50,14 @@ class ClassicGroup:
     """
 
     kind: Final = "classic"
+    expires: Final = True
+    yields_to_classic: Final = False
 
-    def __init__(
-        self, group_id: str, settings: GroupSettings, value: GroupMetadataValue | None = None
-    ) -> None:
-        """The group that a record describes, or one without members of which there is no record."""
+    def __init__(self, group_id: str, settings: GroupSettings) -> None:
+        """A group without members of which there is no record."""
         self.group_id = group_id
         self.settings = settings
-        self.state = GroupState.STABLE if value is not None and value.members else GroupState.EMPTY
+        self.state = GroupState.EMPTY
         self.state_since_ms = -1
         """Wall time of the last transition."""
         self.generation = 0
@@ -78,26 +79,20 @@ class ClassicGroup:
         """While an empty group gathers its first members: by how much that may still be extended."""
         self._initial_delay_ms = 0
         self._member_added = False
-        if value is not None:
-            self._take_over(value)
 
     def __repr__(self) -> str:
         return f"<ClassicGroup {self.group_id!r} {self.state.value} generation {self.generation}>"
 
     # Stored state
 
-    def apply(self, value: GroupMetadataValue) -> None:
+    def apply(self, key: Message, value: Message | None) -> None:
         """What the log says is so.  Members that it names keep their tickets and deadlines."""
+        assert isinstance(value, GroupMetadataValue)
         settled = GroupState.STABLE if value.members else GroupState.EMPTY
-        if self.state is not settled:
+        if self.state is GroupState.EMPTY:
+            self.state = settled  # nothing was known of the group: the record tells all
+        elif self.state is not settled:
             self._become(settled, value.current_state_timestamp)
-        self._take_over(value)
-
-    def bury(self) -> None:
-        """The log says that the group is gone."""
-        self._become(GroupState.DEAD, self.state_since_ms)
-
-    def _take_over(self, value: GroupMetadataValue) -> None:
         self.state_since_ms = value.current_state_timestamp
         self.generation = value.generation
         self.protocol_type = value.protocol_type or None
@@ -146,6 +141,9 @@ class ClassicGroup:
 
     def waiting_tickets(self) -> Iterator[Ticket[Any]]:
         return self.members.waiting_tickets()
+
+    def forget_topics(self, topic_ids: Collection[bytes], decision: Decision) -> None:
+        """Members find out by themselves."""
 
     def start_afresh(self, now: Moment) -> Decision:
         """After loading: every session begins anew, and a group above the limit has to shrink."""
@@ -437,7 +435,7 @@ class ClassicGroup:
         self._restart_session(self.members[member_id], now)
         return ANSWERS[self.state].heartbeat
 
-    def leave(self, leaving: list[Leaving], ticket: Ticket[Left], now: Moment) -> Decision:
+    def leave(self, leaving: Sequence[Leaving], ticket: Ticket[Left], now: Moment) -> Decision:
         """Let members go, all of them before the group rebalances."""
         decision = Decision()
         codes = tuple(self._leave_one(who, decision) for who in leaving)
@@ -588,6 +586,9 @@ class ClassicGroup:
             self._prepare_rebalance(now, decision)
 
     # Operators
+
+    def is_in_state(self, states: Collection[str]) -> bool:
+        return self.state.value.lower() in states
 
     def describe(self) -> GroupDescription:
         """What DescribeGroups shows; metadata and the protocol's name only of a stable group."""

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from broker.coordination.tickets import Ticket
-from broker.groups import consumer_requests
+from broker.groups import consumer_requests, member_requests, offset_requests
+from broker.groups.kinds import kind_of
 from broker.groups.requests import (
     NO_MEMBER_ID,
     Beat,
@@ -55,7 +56,11 @@ def join(groups: GroupService, group_id: str, joining: Joining) -> Ticket[Joined
     elif not settings.min_session_timeout_ms <= timeout_ms <= settings.max_session_timeout_ms:
         ticket.settle(Joined(joining.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
     else:
-        groups.ask(group_id, ticket, lambda machine, now: machine.join(group_id, joining, ticket, now))
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: member_requests.join(machine, group_id, joining, ticket, now),
+        )
     return ticket
 
 
@@ -63,7 +68,11 @@ def sync(groups: GroupService, group_id: str, syncing: Syncing) -> Ticket[Synced
     """SyncGroup."""
     ticket = Ticket(Synced)
     if _is_named(group_id, ticket):
-        groups.ask(group_id, ticket, lambda machine, now: machine.sync(group_id, syncing, ticket, now))
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: member_requests.sync(machine, group_id, syncing, ticket, now),
+        )
     return ticket
 
 
@@ -78,7 +87,9 @@ def heartbeat(
         groups.ask(
             group_id,
             ticket,
-            lambda machine, now: machine.heartbeat(group_id, member_id, instance_id, generation, ticket, now),
+            lambda machine, now: member_requests.heartbeat(
+                machine, group_id, member_id, instance_id, generation, ticket, now
+            ),
         )
     return ticket
 
@@ -87,7 +98,11 @@ def leave(groups: GroupService, group_id: str, leaving: list[Leaving]) -> Ticket
     """LeaveGroup."""
     ticket = Ticket(Left)
     if _is_named(group_id, ticket):
-        groups.ask(group_id, ticket, lambda machine, now: machine.leave(group_id, leaving, ticket, now))
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: member_requests.leave(machine, group_id, leaving, ticket, now),
+        )
     return ticket
 
 
@@ -95,7 +110,11 @@ def commit(groups: GroupService, group_id: str, committing: Committing) -> Ticke
     """OffsetCommit.  The group without a name is allowed: it cannot have members."""
     ticket: Ticket[Sequence[ErrorCode]] = Ticket(lambda code: [code] * len(committing.offsets))
     if _can_be_stored(group_id, *(offset.metadata for offset in committing.offsets)):
-        groups.ask(group_id, ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now))
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: offset_requests.commit(machine, group_id, committing, ticket, now),
+        )
     else:
         ticket.refuse(ErrorCode.INVALID_REQUEST)
     return ticket
@@ -117,7 +136,9 @@ def commit_in_transaction(
         groups.ask(
             group_id,
             ticket,
-            lambda machine, now: machine.commit_in_transaction(group_id, asked, verification, ticket, now),
+            lambda machine, now: offset_requests.commit_in_transaction(
+                machine, group_id, asked, verification, ticket, now
+            ),
         )
 
     groups.verify_transaction(groups.partition_for(group_id), asked, ticket, write)
@@ -138,8 +159,8 @@ def fetch(
     groups.ask(
         group_id,
         ticket,
-        lambda machine, _: machine.fetch(
-            group_id, topics, require_stable, ticket, member_id=member_id, member_epoch=member_epoch
+        lambda machine, _: offset_requests.fetch(
+            machine, group_id, topics, require_stable, ticket, member_id=member_id, member_epoch=member_epoch
         ),
     )
     return ticket
@@ -151,7 +172,11 @@ def delete_offsets(
     """OffsetDelete."""
     ticket = Ticket(OffsetsDeleted)
     if _is_named(group_id, ticket):
-        groups.ask(group_id, ticket, lambda machine, _: machine.delete_offsets(group_id, partitions, ticket))
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, _: offset_requests.delete_offsets(machine, group_id, partitions, ticket),
+        )
     return ticket
 
 
@@ -210,10 +235,10 @@ def describe(groups: GroupService, group_id: str) -> Ticket[GroupDescription]:
 def delete(groups: GroupService, group_id: str) -> Ticket[ErrorCode]:
     """DeleteGroups, one group of it."""
     shard = groups.shard(groups.partition_for(group_id))
-    if shard is not None and shard.machine is not None and group_commands.is_share(shard.machine, group_id):
-        from broker.share.group_admin import delete_group
-
-        return delete_group(groups, group_id)
+    known = None if shard is None or shard.machine is None else shard.machine.groups.get(group_id)
+    delete_elsewhere = None if known is None else kind_of(known).delete
+    if delete_elsewhere is not None:
+        return delete_elsewhere(groups, group_id)
     ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
     groups.ask(group_id, ticket, lambda machine, _: machine.delete(group_id, ticket))
     return ticket

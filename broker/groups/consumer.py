@@ -1,50 +1,24 @@
 """A consumer group (KIP-848): members that send heartbeats, and partitions that the broker assigns."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from broker.coordination.deadlines import Deadlines
-from broker.coordination.decision import Decision, Moment, StoredRecord
-from broker.coordination.tickets import Ticket
+from broker.coordination.decision import Decision, Moment
 from broker.groups.assignors import ASSIGNORS, Assignment, AssignmentProblem, Subscriber
 from broker.groups.cluster import Cluster
-from broker.groups.consumer_member import LEAVING_EPOCH, NOTHING_OWNED, ConsumerMember, MemberState
+from broker.groups.consumer_member import ConsumerMember, MemberState
+from broker.groups.consumer_state import StoredConsumerGroup, vote
 from broker.groups.java_order import in_java_order
 from broker.groups.reconciliation import Claimed, Reconciler
-from broker.groups.requests import (
-    Committing,
-    ConsumerGroupDescription,
-    ConsumerMemberDescription,
-    GroupDescription,
-)
+from broker.groups.requests import Committing, ConsumerGroupDescription, ConsumerMemberDescription
 from broker.groups.settings import GroupSettings
-from broker.groups.subscriptions import ResolvedRegex, Subscriptions, topics_of
-from broker.groups.target_assignment import (
-    INITIAL_EPOCH,
-    NOTHING,
-    TargetAssignment,
-    read_partitions,
-    stored_partitions,
-)
+from broker.groups.subscriptions import Subscriptions, topics_of
+from broker.groups.target_assignment import NOTHING
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
-from protocol.schema import Message
-from protocol.stored.group_records import (
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMemberMetadataValue,
-    ConsumerGroupMetadataKey,
-    ConsumerGroupMetadataValue,
-    ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupRegularExpressionKey,
-    ConsumerGroupRegularExpressionValue,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupTargetAssignmentMemberValue,
-    ConsumerGroupTargetAssignmentMetadataKey,
-    ConsumerGroupTargetAssignmentMetadataValue,
-)
+from protocol.stored.group_records import ConsumerGroupPartitionMetadataKey
 
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 
@@ -65,229 +39,20 @@ TimerKind = Literal["session", "rebalance", "join", "sync"]
 when it has been told to, and ask for its assignment when it has rejoined."""
 
 
-class ConsumerGroup:
-    """One group.  Everything but the deadlines is stored, and changes in ``apply`` alone.
+class ConsumerGroup(StoredConsumerGroup):
+    """One group.  Beside what is stored there are only deadlines.
 
     What a member asks for is worked out in ``broker.groups.heartbeats`` (KIP-848's protocol) and
     ``broker.groups.classic_members`` (the classic one), which know this class and are not known to it.
-
-    Invariants: nobody holds a partition that somebody else holds, be it that he has to give it up;
-    ``subscriptions`` counts what ``members`` and ``regexes`` say.
     """
 
-    kind: Final = "consumer"
-
     def __init__(self, group_id: str, settings: GroupSettings, cluster: Cluster) -> None:
-        self.group_id = group_id
-        self.settings = settings
-        self.cluster = cluster
-        self.group_epoch = INITIAL_EPOCH
-        self.metadata_hash = 0
-        self.members: dict[str, ConsumerMember] = {}
-        self.static_ids: dict[str, str] = {}
-        """Member id by instance id."""
-        self.target = TargetAssignment()
-        self.regexes: dict[str, ResolvedRegex] = {}
-        self.subscriptions = Subscriptions()
+        super().__init__(group_id, settings, cluster)
         self.deadlines: Deadlines[tuple[TimerKind, str]] = Deadlines()
         self.rebalance_epochs: dict[str, int] = {}
         """The epoch that a member must leave before its rebalance deadline."""
-        self.has_partition_metadata = False
-        """A broker before 4.1 wrote a record that the metadata hash has replaced."""
-        self._holders: dict[bytes, dict[int, str]] = {}
-        """The member that holds a partition, be it that it has to give it up."""
-        self._assignor_votes: dict[str, int] = {}
-        self._classic_support: dict[str, int] = {}
-        """How many of the members that speak the classic protocol offer each name."""
-        self.classic_count = 0
-        """Members that speak the classic protocol."""
         self._checked_epoch = self._checked_version = -1
         """In which group epoch, and in which image, the topics were last compared with ``metadata_hash``."""
-
-    def __repr__(self) -> str:
-        return f"<ConsumerGroup {self.group_id!r} {self.state.value} epoch {self.group_epoch}>"
-
-    # Stored state
-
-    def apply(self, key: Message, value: Message | None) -> None:
-        """What the log says is so; for the key of a group that is gone the machine needs no group."""
-        if isinstance(key, ConsumerGroupMemberMetadataKey):
-            assert value is None or isinstance(value, ConsumerGroupMemberMetadataValue)
-            if value is not None:
-                known = self.members.get(key.member_id) or ConsumerMember(key.member_id)
-                self._put(known.with_metadata(value))
-            else:
-                self._remove(key.member_id)
-        elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
-            assert value is None or isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)
-            self._apply_assignment(key.member_id, value)
-        elif isinstance(key, ConsumerGroupTargetAssignmentMemberKey):
-            if value is None:
-                self.target.by_member.pop(key.member_id, None)
-            else:
-                assert isinstance(value, ConsumerGroupTargetAssignmentMemberValue)
-                self.target.by_member[key.member_id] = read_partitions(value.topic_partitions)
-        elif isinstance(key, ConsumerGroupTargetAssignmentMetadataKey):
-            assert value is None or isinstance(value, ConsumerGroupTargetAssignmentMetadataValue)
-            self.target.epoch = LEAVING_EPOCH if value is None else value.assignment_epoch
-            self.target.computed_ms = 0 if value is None else value.assignment_timestamp
-        elif isinstance(key, ConsumerGroupRegularExpressionKey):
-            assert value is None or isinstance(value, ConsumerGroupRegularExpressionValue)
-            self._apply_regex(key.regular_expression, value)
-        elif isinstance(key, ConsumerGroupMetadataKey):
-            assert isinstance(value, ConsumerGroupMetadataValue)
-            self.group_epoch = value.epoch
-            self.metadata_hash = value.metadata_hash
-        else:
-            assert isinstance(key, ConsumerGroupPartitionMetadataKey)
-            self.has_partition_metadata = value is not None
-
-    def _apply_assignment(
-        self, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
-    ) -> None:
-        if value is not None:
-            known = self.members.get(member_id) or ConsumerMember(member_id)
-            self._put(known.with_assignment(value))
-        elif member_id in self.members:
-            self._put(
-                self.members[member_id]._replace(
-                    member_epoch=LEAVING_EPOCH,
-                    previous_member_epoch=LEAVING_EPOCH,
-                    assigned=NOTHING_OWNED,
-                    revoking=NOTHING_OWNED,
-                )
-            )
-
-    def _apply_regex(self, pattern: str, value: ConsumerGroupRegularExpressionValue | None) -> None:
-        old = self.regexes.pop(pattern, None)
-        new = None
-        if value is not None:
-            new = ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
-            self.regexes[pattern] = new
-        self.subscriptions.resolve(
-            frozenset() if old is None else old.topics, frozenset() if new is None else new.topics
-        )
-
-    def _put(self, member: ConsumerMember) -> None:
-        old = self.members.get(member.member_id)
-        self.members[member.member_id] = member
-        if old is not None:
-            self._forget_name(old)
-        if member.instance_id is not None:
-            self.static_ids[member.instance_id] = member.member_id
-        self._recount(old, member)
-
-    def _remove(self, member_id: str) -> None:
-        member = self.members.pop(member_id, None)
-        if member is None:
-            return
-        self._forget_name(member)
-        self._recount(member, None)
-        self.forget_deadlines(member_id)
-
-    def _forget_name(self, member: ConsumerMember) -> None:
-        if member.instance_id is not None and self.static_ids.get(member.instance_id) == member.member_id:
-            del self.static_ids[member.instance_id]
-
-    def _recount(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
-        self.subscriptions.replace(old, new)
-        if old is not None:
-            _vote(self._assignor_votes, old.server_assignor, -1)
-            self._count_classic(old, -1)
-        if new is not None:
-            _vote(self._assignor_votes, new.server_assignor, 1)
-            self._count_classic(new, 1)
-        if old is not None and new is not None and old.assigned is new.assigned:
-            return  # the record says who it is; on loading, what it held may be another's by now
-        if old is not None:
-            self._free(old)
-        if new is not None:
-            self._hold(new)
-
-    def _count_classic(self, member: ConsumerMember, change: int) -> None:
-        if member.classic is not None:
-            self.classic_count += change
-            for name, _ in member.classic.protocols:
-                _vote(self._classic_support, name, change)
-
-    def _hold(self, member: ConsumerMember) -> None:
-        for owned in (member.assigned, member.revoking):
-            for topic_id, partitions in owned.items():
-                self._holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
-
-    def _free(self, member: ConsumerMember) -> None:
-        for owned in (member.assigned, member.revoking):
-            for topic_id, partitions in owned.items():
-                holders = self._holders.get(topic_id, {})
-                for partition in partitions:
-                    # On loading, the record by which it gave up can come after that of the next holder:
-                    # a later one of its own has replaced it.
-                    if holders.get(partition) == member.member_id:
-                        del holders[partition]
-                if not holders:
-                    self._holders.pop(topic_id, None)
-
-    def tombstones(self, *, instead_of: tuple[str, str] | None = None) -> list[StoredRecord]:
-        """What removes the group; ``instead_of`` names a member and the heir whose records stand for it."""
-        group_id = self.group_id
-        old, new = instead_of or ("", "")
-        member_ids = [new if member_id == old else member_id for member_id in self.members]
-        keys: list[Message] = [
-            ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
-            for member_id in member_ids
-        ]
-        keys += [
-            ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
-            for member_id in member_ids
-        ]
-        keys.append(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id))
-        keys += [
-            ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id) for member_id in member_ids
-        ]
-        keys += [
-            ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
-            for pattern in self.regexes
-        ]
-        keys.append(ConsumerGroupPartitionMetadataKey(group_id=group_id))
-        keys.append(ConsumerGroupMetadataKey(group_id=group_id))
-        return [StoredRecord(key, None) for key in keys]
-
-    # Records that several commands write
-
-    def write_member(self, member: ConsumerMember, decision: Decision) -> None:
-        key = ConsumerGroupMemberMetadataKey(group_id=self.group_id, member_id=member.member_id)
-        decision.write(key, member.metadata())
-
-    def write_assignment(self, member: ConsumerMember, decision: Decision) -> None:
-        key = ConsumerGroupCurrentMemberAssignmentKey(group_id=self.group_id, member_id=member.member_id)
-        decision.write(key, member.assignment())
-
-    def write_target(self, member_id: str, target: Assignment, decision: Decision) -> None:
-        key = ConsumerGroupTargetAssignmentMemberKey(group_id=self.group_id, member_id=member_id)
-        value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=stored_partitions(target))
-        decision.write(key, value)
-
-    def write_target_epoch(self, epoch: int, computed_ms: int, decision: Decision) -> None:
-        key = ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id)
-        value = ConsumerGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=computed_ms
-        )
-        decision.write(key, value)
-
-    def write_epoch(self, epoch: int, metadata_hash: int, decision: Decision) -> None:
-        key = ConsumerGroupMetadataKey(group_id=self.group_id)
-        decision.write(key, ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash))
-
-    def write_removal(self, member_id: str, decision: Decision) -> None:
-        """A member's records go in this order: a reader that knows what it owns knows who it is."""
-        group_id = self.group_id
-        decision.write(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
-        decision.write(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
-        decision.write(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None)
-
-    def write_regex_removal(self, pattern: str, decision: Decision) -> None:
-        key = ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=pattern)
-        decision.write(key, None)
 
     # What commands ask
 
@@ -302,17 +67,13 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING
 
     @property
-    def is_empty(self) -> bool:
-        return not self.members
+    def state_name(self) -> str:
+        return self.state.value
 
-    def member(self, member_id: str) -> ConsumerMember:
-        """Raises UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return member
+    @property
+    def yields_to_classic(self) -> bool:
+        """An empty group is of the kind that its first member is of."""
+        return not self.members
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         if instance_id is None:
@@ -327,7 +88,7 @@ class ConsumerGroup:
 
     def is_owned(self, topic_id: bytes, partition: int) -> bool:
         """Whether a member holds this partition, be it that it has to give it up."""
-        return partition in self._holders.get(topic_id, ())
+        return partition in self.holders.get(topic_id, ())
 
     def supports_classic(self, protocol_type: str, names: Collection[str]) -> bool:
         """Whether somebody who offers these classic protocols may join."""
@@ -335,7 +96,7 @@ class ConsumerGroup:
             return False
         if not self.members:
             return bool(names)
-        return any(self._classic_support.get(name, 0) == self.classic_count for name in names)
+        return any(self.classic_support.get(name, 0) == self.classic_count for name in names)
 
     def check_room(self, member_id: str, instance_id: str | None) -> None:
         """Raises GROUP_MAX_SIZE_REACHED, unless it is a member's place that is asked for."""
@@ -386,11 +147,11 @@ class ConsumerGroup:
 
     def assignor_name(self, old: ConsumerMember | None = None, new: ConsumerMember | None = None) -> str:
         """The assignor that most members want, once ``old`` has become ``new``."""
-        votes = self._assignor_votes
+        votes = self.assignor_votes
         if old is not None or new is not None:
             votes = votes.copy()
-            _vote(votes, None if old is None else old.server_assignor, -1)
-            _vote(votes, None if new is None else new.server_assignor, 1)
+            vote(votes, None if old is None else old.server_assignor, -1)
+            vote(votes, None if new is None else new.server_assignor, 1)
         if not votes:
             return self.settings.consumer_assignors[0]
         most = max(votes.values())
@@ -508,7 +269,7 @@ class ConsumerGroup:
             self.rebalance_epochs.pop(member.member_id, None)
             self.deadlines.cancel(key)
 
-    def forget_deadlines(self, member_id: str) -> None:
+    def member_has_gone(self, member_id: str) -> None:
         kinds: tuple[TimerKind, ...] = ("session", "rebalance", "join", "sync")
         for kind in kinds:
             self.deadlines.cancel((kind, member_id))
@@ -569,40 +330,14 @@ class ConsumerGroup:
             return ErrorCode.STALE_MEMBER_EPOCH
         return ErrorCode.ILLEGAL_GENERATION
 
-    def committed(self, member_id: str, now: Moment) -> None:
-        """A commit does not keep a session alive."""
-
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscriptions
-
-    def check_offset_delete(self) -> ErrorCode:
-        """Offsets may be deleted, except those of topics that somebody reads."""
-        return ErrorCode.NONE
-
-    def check_delete(self) -> ErrorCode:
-        """Whether the group may be deleted."""
-        return ErrorCode.NON_EMPTY_GROUP if self.members else ErrorCode.NONE
 
     def retention_began_ms(self, topic: str, commit_timestamp_ms: int) -> int | None:
         """Since when (wall time) an offset counts as unused: since its commit, if nobody reads the topic."""
         return None if self.is_subscribed_to(topic) else commit_timestamp_ms
 
     # Operators
-
-    def describe(self) -> GroupDescription:
-        """What DescribeGroups says: it is for classic groups."""
-        return GroupDescription(
-            self.group_id,
-            ErrorCode.GROUP_ID_NOT_FOUND,
-            "Dead",
-            message=f"Group {self.group_id} is not a classic group.",
-        )
-
-    def summarize(self) -> GroupDescription:
-        """What ListGroups shows."""
-        return GroupDescription(
-            self.group_id, ErrorCode.NONE, self.state.value, CONSUMER_PROTOCOL_TYPE, kind=self.kind
-        )
 
     def describe_consumers(self) -> ConsumerGroupDescription:
         """What ConsumerGroupDescribe shows."""
@@ -630,20 +365,6 @@ class ConsumerGroup:
                 self.target.of(member.member_id),
                 is_classic=member.classic is not None,
             )
-
-    def waiting_tickets(self) -> Sequence[Ticket[Any]]:
-        """Nobody waits: every request is answered with its records."""
-        return ()
-
-
-def _vote(votes: dict[str, int], name: str | None, change: int) -> None:
-    if name is None:
-        return
-    count = votes.get(name, 0) + change
-    if count:
-        votes[name] = count
-    else:
-        del votes[name]
 
 
 def _held(member: ConsumerMember) -> dict[bytes, list[int]]:

@@ -1,9 +1,10 @@
 """How far groups have read: the offsets that one partition of ``__consumer_offsets`` keeps."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from broker.coordination.decision import StoredRecord
 from protocol.records.batch import NO_PRODUCER_ID
 from protocol.stored.group_records import (
     LegacyOffsetCommitValue,
@@ -73,6 +74,16 @@ class OffsetTable:
             for group, topic, partition in offsets:
                 if group == group_id:
                     yield topic, partition
+
+    def partitions_of(self, group_id: str) -> Iterable[tuple[str, int]]:
+        """Topic and partition of every offset of the group, and of those which a transaction may make."""
+        found = dict.fromkeys(
+            (topic, partition)
+            for topic, partitions in self.of_group(group_id).items()
+            for partition in partitions
+        )
+        found.update(dict.fromkeys(self.pending_partitions(group_id)))
+        return found
 
     def apply(
         self,
@@ -158,3 +169,11 @@ def is_expired(committed: CommittedOffset, since_ms: int, now_ms: int, retention
     if committed.expire_timestamp_ms != NO_EXPIRY:
         return now_ms >= committed.expire_timestamp_ms
     return now_ms - since_ms >= retention_ms
+
+
+def offset_tombstones(group_id: str, partitions: Iterable[tuple[str, int]]) -> list[StoredRecord]:
+    """What removes a group's offsets of these topics and partitions."""
+    return [
+        StoredRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
+        for topic, partition in partitions
+    ]

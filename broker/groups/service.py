@@ -103,13 +103,9 @@ class GroupService(CoordinatorService["GroupMachine"]):
         topics = self._deleted_meanwhile.pop(partition, None)
         if topics:
             from broker.coordination.tickets import Ticket
-            from broker.share.group_commands import topics_deleted
 
-            names, ids = set(topics.values()), set(topics)
             ticket: Ticket[None] = Ticket(lambda code: None)
-            self.ask_partition(partition, ticket, lambda machine, _: machine.topics_deleted(names, ticket))
-            told: Ticket[None] = Ticket(lambda code: None)
-            self.ask_partition(partition, told, lambda machine, _: topics_deleted(machine, ids, told))
+            self.ask_partition(partition, ticket, lambda machine, _: machine.topics_deleted(topics, ticket))
 
     def verify_transaction(
         self,

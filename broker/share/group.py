@@ -1,19 +1,18 @@
 """A share group (KIP-932): members that send heartbeats, and partitions that the broker lets them read."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from broker.coordination.deadlines import Deadlines
 from broker.coordination.decision import Decision, Moment, StoredRecord
-from broker.coordination.tickets import Ticket
 from broker.groups.assignors import Assignment, Subscriber
 from broker.groups.cluster import Cluster
 from broker.groups.java_order import in_java_order
-from broker.groups.requests import Committing, GroupDescription
+from broker.groups.modern import ModernGroup
+from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
 from broker.groups.target_assignment import (
-    INITIAL_EPOCH,
     NOTHING,
     TargetAssignment,
     read_partitions,
@@ -41,17 +40,6 @@ from protocol.stored.group_records import (
     TopicPartitionsInfo,
 )
 
-ShareGroupKey = (
-    ShareGroupCurrentMemberAssignmentKey
-    | ShareGroupMemberMetadataKey
-    | ShareGroupMetadataKey
-    | ShareGroupStatePartitionMetadataKey
-    | ShareGroupTargetAssignmentMemberKey
-    | ShareGroupTargetAssignmentMetadataKey
-)
-"""Keys of records that tell of a share group."""
-
-SHARE_PROTOCOL_TYPE: Final = "share"
 ASSIGNOR: Final = "simple"
 _STABLE: Final = 0
 """The only state that a member can be in: nobody has to give anything up."""
@@ -138,21 +126,17 @@ class Initialize(NamedTuple):
     """By topic id and partition; -1 leaves it to the group's settings."""
 
 
-class ShareGroup:
+class ShareGroup(ModernGroup[ShareMember]):
     """One group.  Everything but deadlines is stored, and changes in ``apply`` alone.
 
     A partition is assigned once its state is there, which the share coordinator keeps.
     """
 
-    kind: Final = "share"
+    kind = "share"
+    expires = False
 
     def __init__(self, group_id: str, settings: GroupSettings, cluster: Cluster) -> None:
-        self.group_id = group_id
-        self.settings = settings
-        self.cluster = cluster
-        self.group_epoch = INITIAL_EPOCH
-        self.metadata_hash = 0
-        self.members: dict[str, ShareMember] = {}
+        super().__init__(group_id, settings, cluster)
         self.target = TargetAssignment()
         self.states = PartitionStates()
         self.has_states = False
@@ -161,9 +145,6 @@ class ShareGroup:
         """When (steady) the share coordinator was last asked to make the state of a topic's partitions."""
         self._checked_version = -1
         """In which image the topics were last compared with ``metadata_hash``."""
-
-    def __repr__(self) -> str:
-        return f"<ShareGroup {self.group_id!r} {self.state} epoch {self.group_epoch}>"
 
     # Stored state
 
@@ -250,21 +231,8 @@ class ShareGroup:
     # What commands ask
 
     @property
-    def state(self) -> str:
+    def state_name(self) -> str:
         return "Stable" if self.members else "Empty"
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    def member(self, member_id: str) -> ShareMember:
-        """Raises UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return member
 
     def check_room(self, member_id: str) -> None:
         """Raises GROUP_MAX_SIZE_REACHED, unless it is a member that asks."""
@@ -346,6 +314,17 @@ class ShareGroup:
                 missing[topic.id] = TopicState(name, partitions)
         return missing
 
+    def forget_topics(self, topic_ids: Collection[bytes], decision: Decision) -> None:
+        """Share partitions of these topics are gone, with their state."""
+        initializing, initialized, deleting = self.states
+        left = PartitionStates(
+            {each: state for each, state in initializing.items() if each not in topic_ids},
+            {each: state for each, state in initialized.items() if each not in topic_ids},
+            {each: name for each, name in deleting.items() if each not in topic_ids},
+        )
+        if left != self.states:
+            self.write_states(left, decision)
+
     # Time
 
     @property
@@ -375,9 +354,6 @@ class ShareGroup:
     def check_commit(self, committing: Committing, *, is_transactional: bool = False) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND
 
-    def committed(self, member_id: str, now: Moment) -> None:
-        """It never is."""
-
     def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND
 
@@ -389,30 +365,6 @@ class ShareGroup:
 
     def retention_began_ms(self, topic: str, commit_timestamp_ms: int) -> int | None:
         return None
-
-    # Operators
-
-    def check_delete(self) -> ErrorCode:
-        return ErrorCode.NON_EMPTY_GROUP if self.members else ErrorCode.NONE
-
-    def describe(self) -> GroupDescription:
-        """What DescribeGroups says: it is for classic groups."""
-        return GroupDescription(
-            self.group_id,
-            ErrorCode.GROUP_ID_NOT_FOUND,
-            "Dead",
-            message=f"Group {self.group_id} is not a classic group.",
-        )
-
-    def summarize(self) -> GroupDescription:
-        """What ListGroups shows."""
-        return GroupDescription(
-            self.group_id, ErrorCode.NONE, self.state, SHARE_PROTOCOL_TYPE, kind=self.kind
-        )
-
-    def waiting_tickets(self) -> Sequence[Ticket[Any]]:
-        """Nobody waits: every request is answered with its records."""
-        return ()
 
 
 def _infos(topics: Mapping[bytes, TopicState]) -> list[TopicPartitionsInfo]:

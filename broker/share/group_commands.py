@@ -15,7 +15,6 @@ from broker.groups.requests import (
 from broker.share.group import (
     ASSIGNOR,
     Initialize,
-    PartitionStates,
     ShareGroup,
     ShareMember,
     TopicState,
@@ -87,11 +86,6 @@ def _find_or_make(machine: "GroupMachine", group_id: str, *, may_make: bool) -> 
     if isinstance(group, ShareGroup):
         return group
     raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
-
-
-def is_share(machine: "GroupMachine", group_id: str) -> bool:
-    """Whether there is such a share group."""
-    return isinstance(machine.groups.get(group_id), ShareGroup)
 
 
 def find(machine: "GroupMachine", group_id: str) -> ShareGroup:
@@ -228,7 +222,7 @@ def remove(group: ShareGroup, member: ShareMember, decision: Decision) -> None:
         group.write_target_epoch(epoch, 0, decision)
 
 
-def advance(group: ShareGroup, now: Moment) -> Decision:
+def advance(machine: "GroupMachine", group: ShareGroup, now: Moment) -> Decision:
     """Write off one member that is late, if one is."""
     decision = Decision(tentative=True)
     member = group.take_late_member(now)
@@ -263,7 +257,7 @@ def describe(machine: "GroupMachine", group_id: str, ticket: Ticket[ConsumerGrou
     )
     found = ConsumerGroupDescription(
         group_id,
-        state=group.state,
+        state=group.state_name,
         group_epoch=group.group_epoch,
         assignment_epoch=group.target.epoch,
         assignor=ASSIGNOR,
@@ -318,20 +312,3 @@ def not_initialized(
 def _name_of(group: ShareGroup, topic_id: bytes) -> str:
     topic = group.cluster.topic_of(topic_id)
     return "<UNKNOWN>" if topic is None else topic.name
-
-
-def topics_deleted(machine: "GroupMachine", topic_ids: Collection[bytes], ticket: Ticket[None]) -> Decision:
-    """Share partitions of these topics are gone, with their state."""
-    decision = Decision(tentative=True)
-    decision.reply(ticket, None)
-    for group in machine.groups.values():
-        if isinstance(group, ShareGroup):
-            initializing, initialized, deleting = group.states
-            states = PartitionStates(
-                {each: state for each, state in initializing.items() if each not in topic_ids},
-                {each: state for each, state in initialized.items() if each not in topic_ids},
-                {each: name for each, name in deleting.items() if each not in topic_ids},
-            )
-            if states != group.states:
-                group.write_states(states, decision)
-    return decision

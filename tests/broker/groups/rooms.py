@@ -8,6 +8,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.coordination.decision import Decision, Moment
 from broker.coordination.shard import Shard
 from broker.coordination.tickets import Ticket
+from broker.groups import member_requests, offset_requests
 from broker.groups.classic import ClassicGroup
 from broker.groups.cluster import Cluster
 from broker.groups.machine import CODEC, GroupMachine
@@ -169,7 +170,7 @@ class Room:
             can_skip_assignment=version >= 9,
         )
         ticket: Ticket[Joined] = Ticket(lambda code: Joined("", code))
-        self.ask(ticket, lambda machine, now: machine.join(group_id, joining, ticket, now))
+        self.ask(ticket, lambda machine, now: member_requests.join(machine, group_id, joining, ticket, now))
         return ticket
 
     def sync(
@@ -185,7 +186,7 @@ class Room:
     ) -> Ticket[Synced]:
         syncing = Syncing(member_id, instance_id, generation, protocol_type, protocol_name, assignments or {})
         ticket = Ticket(Synced)
-        self.ask(ticket, lambda machine, now: machine.sync(group_id, syncing, ticket, now))
+        self.ask(ticket, lambda machine, now: member_requests.sync(machine, group_id, syncing, ticket, now))
         return ticket
 
     def heartbeat(
@@ -199,14 +200,16 @@ class Room:
         ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
         self.ask(
             ticket,
-            lambda machine, now: machine.heartbeat(group_id, member_id, instance_id, generation, ticket, now),
+            lambda machine, now: member_requests.heartbeat(
+                machine, group_id, member_id, instance_id, generation, ticket, now
+            ),
         )
         return ticket.outcome
 
     def leave(self, *who: str | tuple[str, str | None], group_id: str = "group") -> list[ErrorCode]:
         leaving = [Leaving(*(one if isinstance(one, tuple) else (one, None))) for one in who]
         ticket = Ticket(Left)
-        self.ask(ticket, lambda machine, now: machine.leave(group_id, leaving, ticket, now))
+        self.ask(ticket, lambda machine, now: member_requests.leave(machine, group_id, leaving, ticket, now))
         return list(ticket.outcome.codes)
 
     def commit(
@@ -234,7 +237,9 @@ class Room:
             ),
         )
         ticket: Ticket[Sequence[ErrorCode]] = Ticket(lambda code: [code] * len(offsets))
-        self.ask(ticket, lambda machine, now: machine.commit(group_id, committing, ticket, now))
+        self.ask(
+            ticket, lambda machine, now: offset_requests.commit(machine, group_id, committing, ticket, now)
+        )
         return ticket
 
     def fetch(
@@ -252,7 +257,7 @@ class Room:
             else [TopicOffsets(topic, topic_id, tuple(of)) for topic, of in topics.items()]
         )
         ticket = Ticket(Fetched)
-        self.ask(ticket, lambda machine, _: machine.fetch(group_id, wanted, stable, ticket))
+        self.ask(ticket, lambda machine, _: offset_requests.fetch(machine, group_id, wanted, stable, ticket))
         return {
             (topic.topic, found.partition): found.error or found.offset
             for topic in ticket.outcome.topics
@@ -261,7 +266,9 @@ class Room:
 
     def delete_offsets(self, *partitions: tuple[str, int], group_id: str = "group") -> OffsetsDeleted:
         ticket = Ticket(OffsetsDeleted)
-        self.ask(ticket, lambda machine, _: machine.delete_offsets(group_id, partitions, ticket))
+        self.ask(
+            ticket, lambda machine, _: offset_requests.delete_offsets(machine, group_id, partitions, ticket)
+        )
         return ticket.outcome
 
     def delete(self, group_id: str = "group") -> ErrorCode:
@@ -270,8 +277,9 @@ class Room:
         return ticket.outcome
 
     def delete_topics(self, *topics: str) -> None:
+        deleted = {str(number).encode(): topic for number, topic in enumerate(topics)}
         ticket: Ticket[None] = Ticket(lambda code: None)
-        self.ask(ticket, lambda machine, _: machine.topics_deleted(topics, ticket))
+        self.ask(ticket, lambda machine, _: machine.topics_deleted(deleted, ticket))
 
     def describe(self, group_id: str = "group") -> GroupDescription:
         ticket = Ticket(lambda code: GroupDescription(group_id, code, ""))

@@ -410,7 +410,7 @@ def check_group(group: ConsumerGroup) -> None:
     held = Counter(place for member in group.members.values() for place in places(member))
     assert not [place for place, count in held.items() if count > 1], held
     assert set(held) == {
-        (topic_id, partition) for topic_id, holders in group._holders.items() for partition in holders
+        (topic_id, partition) for topic_id, holders in group.holders.items() for partition in holders
     }
     names = Counter(name for member in group.members.values() for name in member.topic_names)
     assert group.subscriptions.by_name == names
@@ -445,8 +445,8 @@ def everything(group: object) -> object:
         group.state,
         group.assignor_name(),
         group.has_partition_metadata,
-        group._holders,
-        group._classic_support,
+        group.holders,
+        group.classic_support,
     )
 
 

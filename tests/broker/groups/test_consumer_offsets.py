@@ -3,6 +3,7 @@
 import pytest
 
 from broker.coordination.tickets import Ticket
+from broker.groups import offset_requests
 from broker.groups.requests import Fetched
 from broker.groups.settings import GroupSettings
 from protocol.error_codes import ErrorCode
@@ -30,8 +31,8 @@ def fetched(room: ConsumerRoom, member_id: str | None, epoch: int) -> ErrorCode:
     ticket = Ticket(Fetched)
     room.ask(
         ticket,
-        lambda machine, _: machine.fetch(
-            "group", None, False, ticket, member_id=member_id, member_epoch=epoch
+        lambda machine, _: offset_requests.fetch(
+            machine, "group", None, False, ticket, member_id=member_id, member_epoch=epoch
         ),
     )
     return ticket.outcome.error

@@ -6,7 +6,7 @@ from broker.groups.settings import GroupSettings
 from broker.groups.states import GroupState
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
-from protocol.stored.group_records import GroupMetadataValue, MemberMetadata
+from protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from tests.broker.groups.rooms import (
     REBALANCE_MS,
     SESSION_MS,
@@ -171,9 +171,9 @@ async def test_members_without_a_rebalance_timeout_have_their_session_timeout(ro
     (leader,) = room.stable()
     value = room.group.stored()
     value.members[0].rebalance_timeout = -1
-    room.group.apply(value)
+    room.group.apply(GroupMetadataKey(group="group"), value)
     room.group.members.remove(room.group.members[leader])
-    room.group.apply(value)
+    room.group.apply(GroupMetadataKey(group="group"), value)
     assert room.group.members[leader].rebalance_timeout_ms == SESSION_MS
 
 

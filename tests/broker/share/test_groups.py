@@ -4,7 +4,6 @@ from broker.coordination.tickets import Ticket
 from broker.groups.requests import ConsumerGroupDescription
 from broker.groups.settings import GroupSettings
 from broker.share.group import ShareGroup, TopicState
-from broker.share.group_commands import topics_deleted
 from protocol.error_codes import ErrorCode
 from tests.broker.share.share_room import ShareRoom
 
@@ -151,7 +150,7 @@ def test_deleted_topics_are_forgotten() -> None:
     room.settle_share("a")
     room.delete_topic("t")
     ticket: Ticket[None] = Ticket(lambda code: None)
-    room.ask(ticket, lambda machine, _: topics_deleted(machine, {topic_id}, ticket))
+    room.ask(ticket, lambda machine, _: machine.topics_deleted({topic_id: "t"}, ticket))
     assert not room.sharers.states.initialized
     room.settle_share("a")
     assert room.assigned("a") == {}
