@@ -37,6 +37,13 @@ def handle(request: ShareFetchRequest, call: Call) -> ShareFetchResponse | Waiti
     check_enabled(call)
     key = check_member(request.group_id, request.member_id)
     check_renewal(request, call)
+    partitions = call.services.partitions
+    if partitions.missing:
+        partitions.require_made(
+            (topic.topic_id, partition.partition_index)
+            for topic in request.topics
+            for partition in topic.partitions
+        )
     topic_ids = call.services.image.topics_by_id
     asked = {
         TopicPartition(topic.topic_id, partition.partition_index): topic.topic_id in topic_ids

@@ -66,8 +66,8 @@ delegation.token.secret.key                               PASSWORD  null        
 delete.records.purgatory.purge.interval.requests          INT       1                    any             MEDIUM  read-only
 delete.topic.enable                                       BOOLEAN   true                 any             HIGH    read-only     heeded
 early.start.listeners                                     LIST      null                 []?             HIGH    read-only
-errors.deadletterqueue.auto.create.topics.enable          BOOLEAN   false                any             MEDIUM  cluster-wide
-errors.deadletterqueue.topic.name.prefix                  STRING    dlq.                 any             MEDIUM  cluster-wide
+errors.deadletterqueue.auto.create.topics.enable          BOOLEAN   false                any             MEDIUM  cluster-wide   heeded
+errors.deadletterqueue.topic.name.prefix                  STRING    dlq.                 any             MEDIUM  cluster-wide   heeded
 fetch.max.bytes                                           INT       57671680             1024..          MEDIUM  read-only     heeded
 fetch.purgatory.purge.interval.requests                   INT       1000                 any             MEDIUM  read-only
 follower.fetch.last.tiered.offset.enable                  BOOLEAN   false                any             MEDIUM  cluster-wide

@@ -1,7 +1,8 @@
 """Topics that nobody created by hand: those a client asked about, and the broker's own."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from broker.controller.decision import Decision
 from broker.metadata import topic_names
@@ -12,6 +13,8 @@ from protocol.errors import KafkaError
 if TYPE_CHECKING:
     from broker.controller.topics import NewTopic, TopicDefaults, TopicResult
     from broker.services import Services
+
+NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 Done = Callable[[KafkaError | None], None]
 
@@ -44,10 +47,11 @@ class AutomaticTopics:
             if name != topic_names.CLUSTER_METADATA:
                 self.ensure(name, _ignore)
 
-    def ensure(self, name: str, done: Done) -> None:
+    def ensure(self, name: str, done: Done, settings: Mapping[str, str] = NO_SETTINGS) -> None:
         """Call ``done`` when the topic exists, at once if it does, or with the reason why it cannot be made.
 
-        The broker's own topics are made as its settings want them, all others with its defaults.
+        The broker's own topics are made as its settings want them, all others with its defaults and with
+        ``settings``.
         """
         if name in self._services.image.topics:
             done(None)
@@ -61,7 +65,7 @@ class AutomaticTopics:
         def command(image: MetadataImage) -> "Decision[dict[str, TopicResult]]":
             from broker.controller.topics import create_topics
 
-            return create_topics(image, [self._wanted(image, name)], topic_defaults(self._services))
+            return create_topics(image, [self._wanted(image, name, settings)], topic_defaults(self._services))
 
         self._services.controller.submit(command, lambda outcome: self._finish(name, outcome))
 
@@ -75,7 +79,7 @@ class AutomaticTopics:
         for done in self._under_way.pop(name):
             done(error)
 
-    def _wanted(self, image: MetadataImage, name: str) -> "NewTopic":
+    def _wanted(self, image: MetadataImage, name: str, settings: Mapping[str, str]) -> "NewTopic":
         from broker.controller.topics import NewTopic
 
         get = self._services.config.get
@@ -116,7 +120,7 @@ class AutomaticTopics:
                     "segment.bytes": str(get("share.coordinator.state.topic.segment.bytes")),
                 },
             )
-        return NewTopic(name)
+        return NewTopic(name, settings=settings)
 
 
 def _at_most_alive(image: MetadataImage, replication_factor: int) -> int:

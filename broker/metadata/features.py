@@ -47,6 +47,9 @@ _FIRST_DEFAULTS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 }
 """Per feature, from which metadata.version which level is a new cluster's default."""
 
+DEAD_LETTERS_SHARE_VERSION: Final = 2
+"""From this share.version on, share groups may have a dead letter queue (KIP-1191)."""
+
 CORDONED_DIRECTORIES_LEVEL: Final = 30
 """From here on brokers tell which of their log directories take no new replicas (KIP-1066)."""
 

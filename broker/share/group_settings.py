@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from broker.config.definitions import Scope, definition
+from broker.metadata.features import DEAD_LETTERS_SHARE_VERSION, SHARE_VERSION
 from broker.metadata.image import ResourceType
 from broker.share.partition import ShareSettings
 
@@ -32,4 +33,8 @@ def share_settings(services: "Services", group_id: str) -> ShareSettings:
         delivery_count_limit=group_setting(services, group_id, "share.delivery.count.limit"),
         record_locks_max=group_setting(services, group_id, "share.partition.max.record.locks"),
         renew_is_enabled=group_setting(services, group_id, "share.renew.acknowledge.enable"),
+        has_dead_letter_queue=(
+            services.image.features.get(SHARE_VERSION, 0) >= DEAD_LETTERS_SHARE_VERSION
+            and bool(group_setting(services, group_id, "errors.deadletterqueue.topic.name"))
+        ),
     )

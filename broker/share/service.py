@@ -12,6 +12,7 @@ from broker.coordination.timers import Timers
 from broker.errors import ErrorCode, KafkaError, error_code_of
 from broker.metadata.image import MetadataImage, ResourceType
 from broker.metadata.topic_names import SHARE_GROUP_STATE
+from broker.share.dead_letters import DeadLetterQueues
 from broker.share.group_settings import group_setting, share_settings
 from broker.share.held_partition import HeldPartition
 from broker.share.in_flight import DeadLetter, Transition
@@ -75,6 +76,7 @@ class ShareService:
         self._sleep: trio.CancelScope | None = None
         self._woken: deque[ShareFetching] = deque()
         self._has_woken = trio.Event()
+        self._dead_letter_queues = DeadLetterQueues(services)
 
     # Time
 
@@ -332,13 +334,17 @@ class ShareService:
     def _bury(self, held: HeldPartition, dead_letters: Sequence[DeadLetter]) -> None:
         """Send records that were given up to the dead letter queue, and archive them."""
         for dead in dead_letters:
-            stored = held.partition.archive_dead(dead)
+            self._nursery.start_soon(self._bury_one, held, dead)
 
-            def written(_: KafkaError | None) -> None:
-                held.partition.settle()
-                held.wake()
+    async def _bury_one(self, held: HeldPartition, dead: DeadLetter) -> None:
+        await self._dead_letter_queues.take(held, dead)
+        stored = held.partition.archive_dead(dead)
 
-            self._write(held, [stored], written)
+        def written(_: KafkaError | None) -> None:
+            held.partition.settle()
+            held.wake()
+
+        self._write(held, [stored], written)
 
     # Sessions
 

@@ -174,7 +174,9 @@ def _batch(batch: RecordBatch, names: Names) -> str:
     """Sizes and checksums are told where the broker has no choice of them, nor of anything in the batch."""
     began_ms = names.origin.began_ms
     producer = names.recall("producer", batch.producer_id)
-    is_repeatable = not isinstance(producer, str) and not batch.is_control
+    is_repeatable = (
+        not isinstance(producer, str) and not batch.is_control and _time(batch.max_timestamp, began_ms) != NOW
+    )
     words = [f"{batch.base_offset}-{batch.last_offset}", f"epoch {batch.partition_leader_epoch}"]
     if batch.compression != Compression.NONE:
         words.append(batch.compression.name.lower())

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from compat.probe import split_address
 from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 
-OF_ANOTHER: Final = re.compile(r"o[0-9a-f]{8}-|barrier-|__transaction_state|__share_group_state")
+OF_ANOTHER: Final = re.compile(r"(dlq\.)?o[0-9a-f]{8}-|barrier-|__transaction_state|__share_group_state")
 """How the names begin that another conversation gave its topics and groups, or that came to be through it."""
 
 MOMENT: Final = re.compile(r"-?\d{13,}")
@@ -62,7 +62,7 @@ class Names:
 
     def know_topic(self, name: str, topic_id: bytes) -> None:
         """A topic's id is called after the topic."""
-        self._know_id(topic_id, f"<id of {name.removeprefix(self.prefix)}>")
+        self._know_id(topic_id, f"<id of {name.replace(self.prefix, '')}>")
 
     def text(self, value: str, *, give: bool) -> str:
         """``value`` with everything named; ``give`` new names, or call the nameless ``UNNAMED``."""
@@ -95,7 +95,7 @@ class Names:
         return f"<{kind}>" if value == {"host": host, "port": port}[kind] else value
 
     def is_of_another(self, name: str) -> bool:
-        return bool(OF_ANOTHER.match(name)) and not name.startswith(self.prefix)
+        return bool(OF_ANOTHER.match(name)) and self.prefix not in name
 
     def _drawn(self, text: str, give: bool) -> str:
         """A text that reads like one of Kafka's random ids, by name, if it is one, and nobody's yet."""

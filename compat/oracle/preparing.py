@@ -128,9 +128,12 @@ class Preparing:
         answer = self.quietly(request, version=BY_NAME)
         assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE, answer
 
-    def topic(self, name: str, partitions: int = 1, **settings: str) -> Topic:
-        """Make a topic and wait until every partition is led.  Settings are given as ``retention_ms``."""
-        full_name = self.name(name)
+    def topic(self, name: str, partitions: int = 1, *, before: str = "", **settings: str) -> Topic:
+        """Make a topic and wait until every partition is led.  Settings are given as ``retention_ms``.
+
+        Its full name begins with ``before``, for rules about such beginnings.
+        """
+        full_name = before + self.name(name)
         configs = [
             CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in settings.items()
         ]

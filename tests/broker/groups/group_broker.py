@@ -12,7 +12,7 @@ from broker.groups.service import GroupService, open_groups
 from broker.metadata.image import MetadataImage
 from broker.metadata.topic_names import GROUP_OFFSETS
 from broker.network.call import Address, Call, ConnectionState, Listener
-from broker.network.waiting import Waiting
+from broker.network.waiting import NotYet, Waiting
 from broker.transactions.service import TransactionService, open_transactions
 from protocol.errors import KafkaError
 from protocol.schema import Message
@@ -46,10 +46,12 @@ class TopicMaker:
         self.held: list[Callable[[], None]] | None = None
         self.refusal: KafkaError | None = None
 
-    def ensure(self, name: str, done: Callable[[KafkaError | None], None]) -> None:
+    def ensure(
+        self, name: str, done: Callable[[KafkaError | None], None], settings: Mapping[str, str] | None = None
+    ) -> None:
         def make() -> None:
             if self.refusal is None and name not in self._broker.image.topics:
-                self._broker.create_topic(name, PARTITION_COUNT)
+                self._broker.create_topic(name, PARTITION_COUNT, settings=settings)
             done(self.refusal)
 
         if self.held is None:
@@ -85,7 +87,12 @@ class GroupBroker:
             1, Listener("PLAINTEXT"), Address("127.0.0.1", 1), Address("127.0.0.1", 9092)
         )
         call = Call(self.broker.services, connection, request.api_key, version, 1, client, START_MS)
-        return handler.handle(type(request).decode(bytearray(request.encode(version)), version), call)
+        data = request.encode(version)
+        try:
+            return handler.handle(type(request).decode(bytearray(data), version), call)
+        except NotYet:
+            self.broker.make_missing()
+            return handler.handle(type(request).decode(bytearray(data), version), call)
 
     def ask(
         self, request: Message, response: type[Response], version: int, client: str = "client"
