@@ -7,7 +7,7 @@ without moving its partitions.  Racks play no part in them, as in Kafka.
 from collections.abc import Callable, Mapping, Set
 from typing import Final, NamedTuple
 
-from broker.groups.java_order import in_java_order
+from broker.groups.java_order import in_java_order, text_as_java_compares
 
 Assignment = Mapping[bytes, Set[int]]
 """Partitions by topic id.  Topics without partitions are not in it."""
@@ -71,7 +71,7 @@ def assign_ranges(problem: AssignmentProblem) -> Assignments:
 def _range_order(problem: AssignmentProblem, member_id: str) -> tuple[bool, bytes]:
     instance_id = problem.members[member_id].instance_id
     name = member_id if instance_id is None else instance_id
-    return instance_id is None, name.encode("utf-16-be", "surrogatepass")
+    return instance_id is None, text_as_java_compares(name)
 
 
 def assign_uniformly(problem: AssignmentProblem) -> Assignments:

@@ -20,6 +20,26 @@ def in_java_order(names: Iterable[str]) -> list[str]:
     return _in_order(ordered, java_string_hash, _grown_size(len(ordered)))
 
 
+def in_java_order_of_computed(names: Iterable[str], capacity: int) -> list[str]:
+    """Strings, once each, in the order of a ``HashMap`` that was asked with ``computeIfAbsent`` for each.
+
+    That grows the table late, and puts a new key before those of the same bucket.  ``capacity``: what the
+    map was made for.
+    """
+    size = _power_of_two(capacity)
+    found: dict[str, None] = {}
+    for name in names:
+        if len(found) > size * 3 // 4:
+            size *= 2
+        found[name] = None
+    return _in_order(list(reversed(found)), java_string_hash, size)
+
+
+def text_as_java_compares(text: str) -> bytes:
+    """A key that sorts strings as Java does: by UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
 def ids_in_java_order(ids: Iterable[bytes], *, are_copied: bool = False) -> list[bytes]:
     """The same for Kafka's UUIDs; ``are_copied``: into a ``HashSet`` made of another collection."""
     ordered = list(ids)
@@ -36,6 +56,11 @@ def numbers_in_java_order(numbers: Iterable[int]) -> list[int]:
 def id_as_java_compares(uuid: bytes) -> tuple[int, int]:
     """A key that sorts UUIDs as Kafka does: by two signed numbers."""
     return int.from_bytes(uuid[:8], "big", signed=True), int.from_bytes(uuid[8:], "big", signed=True)
+
+
+def _power_of_two(count: int) -> int:
+    """The first that is not below ``count``."""
+    return 1 << max(count - 1, 0).bit_length()
 
 
 def _grown_size(count: int) -> int:

@@ -1,0 +1,51 @@
+"""Asks Kafka's own classes what ours are asked; as a command, records some of what they say."""
+
+import json
+import random
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import compat.streams
+from compat.java_programs import program_command
+from tests import golden
+from tests.broker.groups.streams.questions import JsonObject, random_group, random_topology
+
+JUDGE = Path(compat.streams.__file__).with_name("judge")
+RECORDED = Path(golden.__file__).parent / "streams"
+
+RECORDED_MAX = 30
+
+
+def ask_kafka(questions: Iterable[JsonObject]) -> list[JsonObject]:
+    """Kafka's answers.  Raises KafkaMissing where Java or Kafka's jars are not to be had."""
+    asked = "".join(json.dumps(question) + "\n" for question in questions)
+    done = subprocess.run(
+        program_command(JUDGE, "Judge"),
+        input=asked,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def recorded(name: str) -> Iterator[tuple[JsonObject, JsonObject]]:
+    """Questions and what Kafka answered."""
+    for line in (RECORDED / f"{name}.jsonl").read_text("utf-8").splitlines():
+        question, answer = json.loads(line)
+        yield question, answer
+
+
+def record(name: str, draw: Callable[[random.Random], JsonObject]) -> None:
+    """Keep some questions and what Kafka answers."""
+    chance = random.Random(name)
+    questions = [draw(chance) for _ in range(RECORDED_MAX)]
+    lines = [json.dumps(pair) + "\n" for pair in zip(questions, ask_kafka(questions), strict=True)]
+    (RECORDED / f"{name}.jsonl").write_text("".join(lines), "utf-8")
+
+
+if __name__ == "__main__":
+    record("groups", random_group)
+    record("topologies", random_topology)
