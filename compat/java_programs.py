@@ -16,6 +16,9 @@ CACHE = ROOT / "build" / "java"
 JAVA_RELEASE = 17
 """The oldest Java that runs Kafka's broker."""
 
+WARNINGS = "-Xlint:cast,deprecation,fallthrough,rawtypes,static,unchecked"
+"""What all compilers warn of alike; a warning fails."""
+
 COMPILE_TIMEOUT_SECONDS = 300
 
 
@@ -53,8 +56,8 @@ def compiled(sources: Path) -> Path:
 
 
 def _compile(files: Sequence[Path], classes: Path) -> None:
-    command = [str(_find_compiler()), "--release", str(JAVA_RELEASE), "-Xlint:all,-processing", "-Werror"]
-    command += ["-proc:none", "-cp", f"{find_jars()}/*", "-d", str(classes), *map(str, files)]
+    command = [str(_find_compiler()), "--release", str(JAVA_RELEASE), WARNINGS, "-Werror", "-proc:none"]
+    command += ["-cp", f"{find_jars()}/*", "-d", str(classes), *map(str, files)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_SECONDS, check=False
     )

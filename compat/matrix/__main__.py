@@ -13,8 +13,8 @@ from compat.matrix import results, tables
 from compat.matrix.drivers import DRIVERS, Driver
 from compat.matrix.run import kafka_address, ottla_address, run_drivers
 from compat.oracle.jars import KafkaMissing
-from compat.python_kafka_python_old.environment import ClientMissing
 from compat.scenarios.catalogue import scenarios
+from compat.scenarios.missing import ClientMissing
 from compat.scenarios.outcome import FAILED, PASSED
 
 

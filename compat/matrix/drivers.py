@@ -5,6 +5,8 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import NamedTuple
 
+from compat.java_client import program as java_client
+from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
 
 
@@ -42,6 +44,12 @@ DRIVERS: dict[str, Driver] = {
         ),
         _python_driver("confluent-kafka", "python_confluent_kafka"),
         _python_driver("aiokafka", "python_aiokafka"),
+        Driver(
+            client="kafka-clients",
+            language="Java",
+            command=java_client.driver_command,
+            pinned_version=lambda: KAFKA_VERSION,
+        ),
     )
 }
 """In the order of the tables."""

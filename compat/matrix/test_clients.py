@@ -8,7 +8,7 @@ from compat.broker_process import BrokerProcess
 from compat.matrix import results
 from compat.matrix.drivers import DRIVERS, Driver
 from compat.matrix.run import run_drivers
-from compat.python_kafka_python_old.environment import ClientMissing
+from compat.scenarios.missing import ClientMissing
 from compat.scenarios.outcome import NOT_OFFERED, PASSED, Outcome
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from compat.made_once import made_once
+from compat.scenarios.missing import ClientMissing
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -14,10 +15,6 @@ REQUIREMENTS = HERE / "requirements.txt"
 CACHE = ROOT / "build" / "clients"
 INSTALL_TIMEOUT_SECONDS = 300
 SHOWN = 400
-
-
-class ClientMissing(Exception):
-    """The client cannot be had here; the text says why."""
 
 
 def pinned_version() -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from compat.python_kafka_python_old import environment
-from compat.python_kafka_python_old.environment import ClientMissing, find_python, pinned_version
+from compat.python_kafka_python_old.environment import find_python, pinned_version
+from compat.scenarios.missing import ClientMissing
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,10 @@ Nothing here needs more than Python, since old libraries run in an environment o
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    from compat.scenarios.python.share_client import ShareConsumer
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -146,6 +149,13 @@ class ProducerState(NamedTuple):
     producer_id: int
     epoch: int
     last_sequence: int
+
+
+class TransactionDescription(NamedTuple):
+    state: str
+    """In Kafka's spelling: ``Ongoing``."""
+    timeout_ms: int
+    partitions: set[Partition]
 
 
 PartitionsHandler = Callable[[set[Partition]], None]
@@ -359,6 +369,42 @@ class Admin(ABC):
     def describe_producers(self, partition: Partition) -> list[ProducerState]:
         not_offered("it cannot describe producers")
 
+    def list_group_kinds(self) -> dict[str, str]:
+        """``Classic``, ``Consumer``, ``Share`` or ``Streams`` by the group's name."""
+        not_offered("it does not tell of what kind a group is")
+
+    def describe_share_group(self, group: str) -> GroupDescription:
+        """Without a protocol."""
+        not_offered("it cannot describe share groups")
+
+    def share_group_offsets(self, group: str) -> dict[Partition, int]:
+        """Where a share group goes on: the first offset of each partition that is not done."""
+        not_offered("it cannot list a share group's offsets")
+
+    def alter_share_group_offsets(self, group: str, offsets: Mapping[Partition, int]) -> None:
+        not_offered("it cannot alter a share group's offsets")
+
+    def delete_share_group_offsets(self, group: str, topic: str) -> None:
+        not_offered("it cannot delete a share group's offsets")
+
+    def delete_share_group(self, group: str) -> None:
+        not_offered("it cannot delete share groups")
+
+    def list_transactions(self) -> dict[str, str]:
+        """The state of each transactional id."""
+        not_offered("it cannot list transactions")
+
+    def describe_transaction(self, transactional_id: str) -> TransactionDescription:
+        not_offered("it cannot describe transactions")
+
+    def fence_producer(self, transactional_id: str) -> None:
+        """Take a transactional id away from whoever has it."""
+        not_offered("it cannot fence producers")
+
+    def abort_transaction(self, partition: Partition) -> None:
+        """Abort the transaction that is open in a partition, with WriteTxnMarkers."""
+        not_offered("it cannot abort a transaction of others")
+
     def api_versions(self) -> dict[int, tuple[int, int]]:
         """First and last version of each API that the broker announces."""
         not_offered("it does not tell the broker's API versions")
@@ -418,6 +464,15 @@ class Client(ABC):
         ``new_protocol`` the broker assigns the partitions, as KIP-848 has it.  With ``may_create_topics``
         None the library does as it likes.
         """
+
+    def share_consumer(
+        self, address: str, group: str, *, explicit: bool = False, records_max: int | None = None
+    ) -> "ShareConsumer":
+        """A member of a share group.
+
+        With ``records_max`` no poll gives more, nor does the broker hand out more at a time.
+        """
+        not_offered("it has no share consumer")
 
     @abstractmethod
     def admin(self, address: str) -> Admin: ...

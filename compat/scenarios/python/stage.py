@@ -17,6 +17,7 @@ from compat.scenarios.python.client import (
     TransactionalProducer,
 )
 from compat.scenarios.python.members import POLL_SECONDS, Member
+from compat.scenarios.python.share_client import ShareConsumer
 from compat.scenarios.python.stored import is_served
 from compat.waiting import wait_until
 
@@ -80,6 +81,13 @@ class Stage:
     def consumer(self, **options: Any) -> Consumer:
         consumer = self.client.consumer(self.address, **options)
         self._opened.callback(consumer.close)
+        return consumer
+
+    def share_consumer(self, group: str, topics: Sequence[str], **options: Any) -> ShareConsumer:
+        """A member of a share group that has begun to join."""
+        consumer = self.client.share_consumer(self.address, group, **options)
+        self._opened.callback(consumer.close)
+        consumer.subscribe(topics)
         return consumer
 
     def member(

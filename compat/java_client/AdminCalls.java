@@ -1,0 +1,192 @@
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.CreateTopicsOptions;
+import org.apache.kafka.clients.admin.DescribeClusterResult;
+import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
+import org.apache.kafka.clients.admin.LogDirDescription;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.ProducerState;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
+import org.apache.kafka.common.config.ConfigResource;
+
+/** Administrative calls about topics, brokers and records; others are elsewhere. */
+final class AdminCalls implements Subject {
+    private final Admin admin;
+    private final GroupAdminCalls groups;
+    private final TransactionAdminCalls transactions;
+
+    AdminCalls(JsonNode with) {
+        admin = Admin.create(Map.of("bootstrap.servers", with.get("address").textValue()));
+        groups = new GroupAdminCalls(admin);
+        transactions = new TransactionAdminCalls(admin);
+    }
+
+    @Override
+    public Object call(String operation, JsonNode with) throws Exception {
+        switch (operation) {
+            case "create_topic" -> createTopic(with);
+            case "delete_topic" -> admin.deleteTopics(List.of(with.get("name").textValue())).all().get();
+            case "create_partitions" -> admin.createPartitions(
+                Map.of(
+                    with.get("topic").textValue(),
+                    NewPartitions.increaseTo(with.get("total_count").intValue()))).all().get();
+            case "change_settings" -> changeSettings(with);
+            case "close" -> admin.close();
+            default -> {
+                return ask(operation, with);
+            }
+        }
+        return null;
+    }
+
+    private Object ask(String operation, JsonNode with) throws Exception {
+        return switch (operation) {
+            case "list_topics" -> admin.listTopics().names().get();
+            case "describe_topic" -> describeTopic(with.get("name").textValue());
+            case "describe_cluster" -> describeCluster();
+            case "describe_settings" -> describeSettings(resource(with));
+            case "list_config_resources" -> admin.listConfigResources().all().get().stream()
+                .map(each -> List.of(kind(each.type()), each.name())).toList();
+            case "delete_records" -> deleteRecords(with.get("before"));
+            case "find_offsets" -> findOffsets(Values.partition(with.get("partition")));
+            case "log_sizes" -> logSizes(with.get("topic").textValue());
+            case "describe_producers" -> describeProducers(Values.partition(with.get("partition")));
+            case "replace_settings" -> throw new Failures.NotOffered("it does not know AlterConfigs any more");
+            case "describe_topic_by_pages" ->
+                throw new Failures.NotOffered("it follows the pages of DescribeTopicPartitions by itself");
+            case "api_versions" -> throw new Failures.NotOffered("it does not tell the broker's API versions");
+            default -> operation.contains("transaction") || operation.contains("fence")
+                ? transactions.call(operation, with)
+                : groups.call(operation, with);
+        };
+    }
+
+    private void createTopic(JsonNode with) throws Exception {
+        NewTopic topic = new NewTopic(
+            with.get("name").textValue(),
+            with.get("partition_count").intValue(),
+            with.get("replication_factor").shortValue());
+        topic.configs(Values.settings(with.get("settings")));
+        boolean validateOnly = with.get("validate_only").booleanValue();
+        admin.createTopics(List.of(topic), new CreateTopicsOptions().validateOnly(validateOnly)).all().get();
+    }
+
+    private List<Object> describeTopic(String name) throws Exception {
+        List<Object> told = new ArrayList<>();
+        TopicDescription topic = admin.describeTopics(List.of(name)).allTopicNames().get().get(name);
+        for (TopicPartitionInfo each : topic.partitions()) {
+            told.add(List.of(each.partition(), each.leader().id(), ids(each.replicas()), ids(each.isr())));
+        }
+        return told;
+    }
+
+    private static List<Integer> ids(Collection<Node> nodes) {
+        return nodes.stream().map(Node::id).toList();
+    }
+
+    private List<Object> describeCluster() throws Exception {
+        DescribeClusterResult found = admin.describeCluster();
+        List<Object> brokers = new ArrayList<>();
+        for (Node node : found.nodes().get()) {
+            brokers.add(List.of(node.id(), node.host() + ":" + node.port()));
+        }
+        return List.of(found.clusterId().get(), found.controller().get().id(), brokers);
+    }
+
+    private static ConfigResource resource(JsonNode with) {
+        ConfigResource.Type type = switch (with.get("kind").textValue()) {
+            case "topic" -> ConfigResource.Type.TOPIC;
+            case "broker" -> ConfigResource.Type.BROKER;
+            case "group" -> ConfigResource.Type.GROUP;
+            default -> throw new IllegalArgumentException(with.toString());
+        };
+        return new ConfigResource(type, with.get("name").textValue());
+    }
+
+    private static String kind(ConfigResource.Type type) {
+        return type.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    private Map<String, String> describeSettings(ConfigResource resource) throws Exception {
+        Map<String, String> told = new LinkedHashMap<>();
+        for (ConfigEntry entry : admin.describeConfigs(List.of(resource)).all().get().get(resource).entries()) {
+            told.put(entry.name(), entry.value());
+        }
+        return told;
+    }
+
+    private void changeSettings(JsonNode with) throws Exception {
+        List<AlterConfigOp> changes = new ArrayList<>();
+        Values.settings(with.get("put")).forEach((name, value) ->
+            changes.add(new AlterConfigOp(new ConfigEntry(name, value), AlterConfigOp.OpType.SET)));
+        Values.texts(with.get("remove")).forEach(name ->
+            changes.add(new AlterConfigOp(new ConfigEntry(name, null), AlterConfigOp.OpType.DELETE)));
+        Values.settings(with.get("append")).forEach((name, value) ->
+            changes.add(new AlterConfigOp(new ConfigEntry(name, value), AlterConfigOp.OpType.APPEND)));
+        admin.incrementalAlterConfigs(Map.of(resource(with), changes)).all().get();
+    }
+
+    private List<Object> deleteRecords(JsonNode before) throws Exception {
+        Map<TopicPartition, RecordsToDelete> asked =
+            Values.byPartition(before, offset -> RecordsToDelete.beforeOffset(offset.longValue()));
+        List<Object> told = new ArrayList<>();
+        for (var each : admin.deleteRecords(asked).lowWatermarks().entrySet()) {
+            told.add(List.of(Values.told(each.getKey()), each.getValue().get().lowWatermark()));
+        }
+        return told;
+    }
+
+    private Map<String, Object> findOffsets(TopicPartition partition) throws Exception {
+        Map<String, Object> told = new LinkedHashMap<>();
+        told.put("earliest", find(partition, OffsetSpec.earliest()));
+        told.put("latest", find(partition, OffsetSpec.latest()));
+        told.put("max-timestamp", find(partition, OffsetSpec.maxTimestamp()));
+        return told;
+    }
+
+    private List<Object> find(TopicPartition partition, OffsetSpec spec) throws Exception {
+        ListOffsetsResultInfo found =
+            admin.listOffsets(Map.of(partition, spec)).partitionResult(partition).get();
+        return List.of(found.offset(), found.timestamp());
+    }
+
+    private List<Object> logSizes(String topic) throws Exception {
+        List<Object> told = new ArrayList<>();
+        List<Integer> brokers = ids(admin.describeCluster().nodes().get());
+        for (Map<String, LogDirDescription> folders :
+                admin.describeLogDirs(brokers).allDescriptions().get().values()) {
+            for (LogDirDescription folder : folders.values()) {
+                folder.replicaInfos().forEach((partition, replica) -> {
+                    if (partition.topic().equals(topic)) {
+                        told.add(List.of(partition.partition(), replica.size()));
+                    }
+                });
+            }
+        }
+        return told;
+    }
+
+    private List<Object> describeProducers(TopicPartition partition) throws Exception {
+        List<Object> told = new ArrayList<>();
+        var found = admin.describeProducers(List.of(partition)).partitionResult(partition).get();
+        for (ProducerState each : found.activeProducers()) {
+            told.add(List.of(each.producerId(), each.producerEpoch(), each.lastSequence()));
+        }
+        return told;
+    }
+}

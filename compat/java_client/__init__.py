@@ -1,0 +1,1 @@
+"""Apache Kafka's own Java client: ``python -m compat.java_client`` plays the scenarios."""
