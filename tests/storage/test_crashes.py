@@ -76,9 +76,17 @@ def test_a_failure_says_where_it_was() -> None:
     assert len(history.steps) < 20
 
 
-def batch(base_offset: int, count: int) -> Batch:
+def batch(base_offset: int, count: int, *, producer_id: int = -1) -> Batch:
+    """Of a transaction, if it has a producer."""
     entries = tuple(Entry(base_offset + number, 0, None, b"") for number in range(count))
-    return Batch(base_offset, base_offset + count - 1, 0, -1, -1, -1, False, False, 0, entries)
+    is_transactional = producer_id >= 0
+    last_offset = base_offset + count - 1
+    return Batch(base_offset, last_offset, 0, producer_id, 0, 0, is_transactional, False, 0, entries)
+
+
+def abort_marker(offset: int, producer_id: int) -> Batch:
+    marker = Entry(offset, 0, bytes(4), bytes(6))
+    return batch(offset, 1, producer_id=producer_id)._replace(is_control=True, entries=(marker,))
 
 
 def test_deleted_records_stay_deleted_when_a_power_cut_undoes_a_truncation_below_the_log_start() -> None:
@@ -103,3 +111,21 @@ def test_a_log_is_held_to_its_own_recovery_point() -> None:
     reference.truncate(4)
     reference.adopt(batches, log_start=0, log_end=7, recovery_point=7)
     assert reference.flushed == 7
+
+
+def test_a_transaction_whose_deleted_marker_a_power_cut_has_taken_may_stay_open() -> None:
+    """Also when what is left has been flushed, and the log was opened again."""
+    reference = Reference(bytes(16), compacts=False)
+    written = [batch(0, 2, producer_id=0), abort_marker(2, 0)]
+    reference.writes(written)
+    reference.acknowledge(written)
+    reference.start_at(3)
+    reference.adopt([], log_start=3, log_end=3, recovery_point=0)
+    later = [batch(3, 3)]
+    reference.writes(later)
+    reference.acknowledge(later)
+    reference.advance_high_watermark(6)
+    assert reference.last_stable() == (3, 6)
+    reference.flushed = 6
+    reference.adopt(later, log_start=3, log_end=6, recovery_point=6)
+    assert reference.last_stable() == (3, 6)

@@ -306,7 +306,9 @@ class Reference:
         self.doubtful = {
             batch.base_offset
             for batch in kept
-            if batch.is_control and batch.base_offset >= self.flushed and batch.base_offset not in by_base
+            if batch.is_control
+            and batch.base_offset not in by_base
+            and (batch.base_offset >= self.flushed or batch.base_offset in self.doubtful)
         }
         known = {batch.base_offset for batch in kept}
         for batch in found:
