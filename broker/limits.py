@@ -68,7 +68,7 @@ CONNECTIONS_EXPECTED = 1000
 """If descriptors are there for fewer connections, the broker says so at its start."""
 
 FLUSH_RETRY_SECONDS = 1.0
-"""How long an fsync waits whose file cannot be opened because the process has no descriptor left."""
+"""How long a flush waits that cannot begin: no descriptor is left, or no room for a list of leader epochs."""
 
 ACCEPT_RETRY_SECONDS = 0.1
 """How long a listener rests when the process has no file descriptor left: clients wait in the backlog."""

@@ -132,6 +132,11 @@ class DiskFailure(StorageError):
         return self.action == "read"
 
     @property
+    def leaves_doubt(self) -> bool:
+        """Of a flush: an fsync has failed, and nobody knows what is on disk.  Else it can be tried again."""
+        return self.action == "flush" and not self.lacks_descriptor
+
+    @property
     def lacks_descriptor(self) -> bool:
         """A file could not even be opened, for want of a descriptor: the same may work later."""
         return self.cause.errno in OUT_OF_DESCRIPTORS

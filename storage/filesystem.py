@@ -131,13 +131,17 @@ class FileSystem(ABC):
 
         With ``sync`` that is so even after a power cut; which one it is then is not said.
         """
-        temporary = path + ".tmp"
-        file = self.open(temporary, create=True)
-        file.truncate(0)
-        file.pwrite(data, 0)
+        file = self.write_temporary(path, data)
         if sync:
             file.sync()
-        self.rename(temporary, path)
+        self.rename(file.path, path)
+
+    def write_temporary(self, path: str, data: bytes) -> File:
+        """Write what a rename is to put in place of the file at ``path``, under a name beside it."""
+        file = self.open(path + ".tmp", create=True)
+        file.truncate(0)
+        file.pwrite(data, 0)
+        return file
 
     def write_durably(self, path: str, data: bytes) -> None:
         """The same, and on return the new file is on the device."""

@@ -527,8 +527,6 @@ class PartitionLog:
                 report=self._services.report,
             )
             cleaned.size_bytes = self._services.file_system.file_size(cleaned.file.path)
-            for base in bases[1:]:
-                self._snapshots.remove(base)
         except OSError as error:
             raise DiskFailure(self.directory, "rename in", error) from error
         replaced = set(self._segments[first:end])
@@ -536,6 +534,11 @@ class PartitionLog:
         self._segments[first:end] = [cleaned]
         self._bases[first:end] = [bases[0]]
         self._has_changes = True
+        for base in bases[1:]:
+            try:
+                self._snapshots.remove(base)
+            except OSError as error:  # true all the same, and removed by the next start
+                self._services.report(f"{self._snapshots.path(base)} is left behind: {error.strerror}")
         return True
 
     # Shortening
@@ -867,27 +870,34 @@ class FlushJob:
     def run(self) -> None:
         """Fsync.  Safe in a thread while the loop appends, rolls, truncates or deletes.
 
-        Raises DiskFailure, after which ``finish`` must not be called.  If it ``lacks_descriptor`` no fsync
+        Raises DiskFailure, after which ``finish`` must not be called.  Unless it ``leaves_doubt`` no fsync
         has failed, and this may be called again.
         """
         log = self._log
         file_system = log._services.file_system
         path = log.directory
+        action = "flush"
         with log._flush_lock:
             try:
                 for path, held in self._files:
                     file = self._open(path) if held is None else held
                     if file is not None:
                         file.sync()
-                if log.leader_epochs.changed:
+                epochs = log.leader_epochs
+                if epochs.changed:
                     # In this order: what is assigned from here on is stored by the next flush.
-                    log.leader_epochs.changed = False
+                    epochs.changed = False
                     log._stored_epochs = None
                     path = os.path.join(log.directory, paths.LEADER_EPOCHS)
                     try:
-                        file_system.write_durably(path, format_epochs(log.leader_epochs.entries))
+                        action = "write"
+                        temporary = file_system.write_temporary(path, format_epochs(epochs.entries))
+                        action = "flush"
+                        temporary.sync()
+                        file_system.rename(temporary.path, path)
+                        file_system.sync_directory(log.directory)
                     except OSError:
-                        log.leader_epochs.changed = True
+                        epochs.changed = True
                         raise
                 elif self._names > log._names_synced:
                     path = log.directory
@@ -898,7 +908,7 @@ class FlushJob:
             except OSError as error:
                 if log._is_gone:
                     return
-                failure = DiskFailure(path, "flush", error)
+                failure = DiskFailure(path, action, error)
                 if failure.lacks_descriptor:
                     log._services.descriptors.make_room()
                 raise failure from error

@@ -605,18 +605,26 @@ class PartitionManager:
                 return  # else the log has moved away from there meanwhile
 
     async def flush(self, log: PartitionLog) -> bool:
-        """Fsync a log.  False if its directory has failed and is offline; raises DiskFailure otherwise."""
-        job = log.begin_flush()
-        if job is None:
-            return True
-        try:
-            await run_flush(job, self._services.run_blocking, self._services.log)
-        except DiskFailure as failure:
-            if self.note_failure_of(log, failure):
-                return False
-            raise
-        job.finish()
-        return True
+        """Fsync a log, for as long as it takes until there is room for what has to be written before that.
+
+        False if its directory has failed and is offline; raises DiskFailure if an fsync fails otherwise.
+        """
+        while True:
+            job = log.begin_flush()
+            if job is None:
+                return True
+            try:
+                await run_flush(job, self._services.run_blocking, self._services.log)
+            except DiskFailure as failure:
+                if self.note_failure_of(log, failure):
+                    return False
+                if failure.leaves_doubt:
+                    raise
+                self._complain(f"{log.topic}-{log.partition} is not flushed yet: {failure}")
+                await trio.sleep(limits.FLUSH_RETRY_SECONDS)
+            else:
+                job.finish()
+                return True
 
     def storage_failed(self, leader: Leader, failure: DiskFailure) -> None:
         if self.note_failure_of(leader.log, failure):

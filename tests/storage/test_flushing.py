@@ -272,6 +272,33 @@ def test_a_flush_without_descriptors_fails_no_fsync_and_can_be_repeated(world: W
     assert b"2 0\n" in world.file_system.read_file(f"{DIRECTORY}/leader-epoch-checkpoint")
 
 
+@pytest.mark.parametrize("operation", ["open", "write"])
+def test_a_flush_without_room_for_the_epochs_leaves_no_doubt_and_can_be_repeated(
+    world: World, operation: str
+) -> None:
+    world.memory.sync_everything()
+    log = world.create()
+    append(log, b"a", epoch=2)
+    world.memory.refuse(operation, errno.ENOSPC, path_suffix="leader-epoch-checkpoint.tmp")
+    with pytest.raises(DiskFailure, match=r"cannot write .*leader-epoch-checkpoint: No space") as failure:
+        log.flush()
+    assert not failure.value.leaves_doubt
+    assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 1
+    world.memory.lose_power()
+    assert b"2 0\n" in world.file_system.read_file(f"{DIRECTORY}/leader-epoch-checkpoint")
+
+
+def test_a_failed_fsync_of_the_epochs_leaves_doubt(world: World) -> None:
+    log = world.create()
+    append(log, b"a", epoch=2)
+    world.memory.refuse("sync", errno.ENOSPC, path_suffix="leader-epoch-checkpoint.tmp")
+    with pytest.raises(DiskFailure, match=r"cannot flush .*leader-epoch-checkpoint") as failure:
+        log.flush()
+    assert failure.value.leaves_doubt
+
+
 def test_what_went_while_a_flush_waited_needs_none(world: World) -> None:
     log = world.create(LogConfig(segment_bytes=150))
     for _ in range(4):

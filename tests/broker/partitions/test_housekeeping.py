@@ -143,6 +143,24 @@ async def test_an_fsync_that_lacks_a_descriptor_comes_later(autojump_clock: Mock
         assert broker.produce("t").error_code == 0
 
 
+async def test_a_flush_without_room_for_the_epochs_comes_later(autojump_clock: MockClock) -> None:
+    """The record was written, and what keeps it from being safe may pass: the broker goes on."""
+    async with one_broker() as broker:
+        broker.create_topic("t", settings={"flush.messages": "1"})
+        await settle()
+        log = broker.partitions.leader("t", 0).log
+        for _ in range(3):
+            broker.file_system.refuse("write", errno.ENOSPC, path_suffix="leader-epoch-checkpoint.tmp")
+        asked = broker.ask(produce_request("t"), 9)
+        await pass_time(broker, 2500)
+        assert log.recovery_point == 0
+        assert "t-0 is not flushed yet: cannot write" in broker.lines.getvalue()
+        await pass_time(broker, 1000)
+        assert log.recovery_point == 1
+        told = await answer_of(asked)
+        assert told.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+
+
 async def test_records_are_fsynced_when_they_are_as_old_as_the_topic_says(autojump_clock: MockClock) -> None:
     async with one_broker({"log.flush.scheduler.interval.ms": "1000"}) as broker:
         broker.create_topic("t", settings={"flush.ms": "3000"})
