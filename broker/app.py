@@ -106,6 +106,7 @@ def run(
     except EXPECTED_FAILURES as failure:
         log.error(str(failure))
         return 1
+    log.info("stopped")
     return 0
 
 

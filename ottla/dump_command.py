@@ -3,11 +3,10 @@
 import argparse
 import json
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ottla.output import EXIT_UNUSABLE, run_printing, write_line
+from ottla.output import EXIT_UNUSABLE, run_printing, write_failure, write_line
 from ottla.progress import Progress
 from storage.dumping.files import AUTO, DECODERS, UnknownFile, Wanted, dump_file
 from storage.dumping.values import Item
@@ -28,7 +27,7 @@ _LAST_YEAR_MS = 253_402_300_800_000
 def dump_files(arguments: Sequence[str]) -> int:
     """Run the command; returns its exit status."""
     options = read_options(arguments)
-    return run_printing("dump", lambda: _dump(options))
+    return run_printing("dump", lambda: _dump(options), as_json=options.json)
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -39,7 +38,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         ".timeindex, .txnindex), producer snapshots (.snapshot), metadata snapshots (.checkpoint), leader "
         "epochs and other checkpoints, meta.properties, partition.metadata, quorum-state. Only reads.",
         epilog="Exit status: 0; 1 if a file is damaged, after all of it that can be read; 2 if a file is "
-        "none of these.",
+        "none of these, or is not there: the others are shown all the same.",
         allow_abbrev=False,
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -65,30 +64,31 @@ def _dump(options: argparse.Namespace) -> int:
         shows_records=options.records or options.decode is not None,
         decoder=None if decoder == NO_DECODER else decoder,
     )
-    for path in options.files:
-        if os.path.isdir(path) or not os.path.lexists(path):
-            kind = IsADirectoryError if os.path.isdir(path) else FileNotFoundError
-            raise DiskFailure(
-                path, "dump", kind(0, "it is a directory" if kind is IsADirectoryError else "no such file")
-            )
     progress = Progress(sum(_size(path) for path in options.files))
     is_damaged = False
     status = EXIT_SOUND
     for path in options.files:
-        if not options.json:
-            write_line(path)
         try:
+            _check_is_file(path)
+            if not options.json:
+                write_line(path)
             for item in dump_file(file_system, path, wanted, progress.moved):
                 is_damaged = is_damaged or item["kind"] == "damage"
                 progress.hide()
                 write_line(json.dumps({"file": path, **item}) if options.json else _as_text(item))
-        except UnknownFile as error:
+        except (DiskFailure, UnknownFile) as error:
             progress.hide()
-            sys.stdout.flush()
-            sys.stderr.write(f"ottla dump: {error}\n")
+            write_failure("dump", str(error), as_json=options.json, file=path)
             status = EXIT_UNUSABLE
     progress.hide()
     return status or (EXIT_DAMAGED if is_damaged else EXIT_SOUND)
+
+
+def _check_is_file(path: str) -> None:
+    if os.path.isdir(path):
+        raise DiskFailure(path, "dump", IsADirectoryError(0, "it is a directory"))
+    if not os.path.lexists(path):
+        raise DiskFailure(path, "dump", FileNotFoundError(0, "no such file"))
 
 
 def _size(path: str) -> int:

@@ -1,5 +1,6 @@
 """How commands print: lines that any terminal can show, to readers that may go away."""
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -13,10 +14,11 @@ EXIT_UNHEARD = 141
 """Nobody reads any more; what a shell says of a command that was ended by that."""
 
 
-def run_printing(name: str, run: Callable[[], int]) -> int:
+def run_printing(name: str, run: Callable[[], int], *, as_json: bool = False) -> int:
     """Run a command and give its exit status; what it raises on purpose becomes one line.
 
-    It ends quietly if the reader of its output goes away, as ``head`` does.
+    It ends quietly if the reader of its output goes away, as ``head`` does.  ``as_json`` is whether that
+    reader expects an object a line.
     """
     try:
         status = run()
@@ -29,9 +31,17 @@ def run_printing(name: str, run: Callable[[], int]) -> int:
         text = str(error)
     except OSError as error:
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    sys.stdout.flush()
-    sys.stderr.write(f"ottla {name}: {printable(text)}\n")
+    write_failure(name, text, as_json=as_json)
     return EXIT_UNUSABLE
+
+
+def write_failure(name: str, text: str, *, as_json: bool, **facts: str) -> None:
+    """Say what could not be done: where people look for it, or as an object among the others."""
+    if as_json:
+        write_line(json.dumps({**facts, "kind": "failure", "text": text}))
+    sys.stdout.flush()
+    if not as_json:
+        sys.stderr.write(f"ottla {name}: {printable(text)}\n")
 
 
 def write_line(text: str) -> None:

@@ -12,6 +12,7 @@ from storage import paths
 from storage.errors import DirectoryLocked, DiskFailure
 from storage.verification.facts import ReplicaFacts
 from storage.verification.findings import Finding, Severity, Totals
+from storage.verification.log_dir import is_log_directory
 from storage.verification.read_only import ReadOnlyFileSystem
 from storage.verification.replica import CheckedReplica
 from storage.verification.verify import check_one, verify
@@ -30,7 +31,7 @@ _PLURALS = {"directories": "directory", "partitions": "partition", "segments": "
 def verify_directories(arguments: Sequence[str]) -> int:
     """Run the command; returns its exit status."""
     options = read_options(arguments)
-    return run_printing("verify", lambda: _verify(options))
+    return run_printing("verify", lambda: _verify(options), as_json=options.json)
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -40,7 +41,8 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         description="Checks log directories that no broker uses. Only reads, and tells every file that is "
         "not as it should be.",
         epilog="Exit status: 0 if nothing is damaged (what a start mends by itself is a note), 1 if "
-        "something is, 2 if it could not be checked, such as when a broker uses the directory.",
+        "something is, 2 if it could not be checked, such as when a broker uses the directory, or if nothing "
+        "is there to be checked.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -81,6 +83,9 @@ def _verify(options: argparse.Namespace) -> int:
             if lock is None:
                 raise DirectoryLocked(path)
             held.callback(lock.release)
+        if not any(is_log_directory(file_system, path) for path in directories):
+            nothing = FileNotFoundError(0, "neither meta.properties nor a partition is in it")
+            raise DiskFailure(directories[0], "check", nothing)
         progress = Progress(_bytes_to_read(file_system, directories))
         runner = _Runner(file_system, progress, options.processes)
         held.callback(runner.close)

@@ -35,6 +35,15 @@ class Expired(NamedTuple):
     def total(self) -> int:
         return self.below_start + self.too_large + self.too_old
 
+    def reasons(self) -> str:
+        """How many go for which reason, in words."""
+        counts = (
+            (self.below_start, "below the log's start"),
+            (self.too_large, "beyond retention.bytes"),
+            (self.too_old, "older than retention.ms"),
+        )
+        return ", ".join(f"{count} {reason}" for count, reason in counts if count)
+
 
 def count_expired(
     segments: Sequence[RetainedSegment],

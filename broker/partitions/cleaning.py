@@ -215,6 +215,8 @@ class _Cleaner:
         except StorageError as failure:
             if not self._manager.note_failure_of(log, failure):
                 services.log.error(f"a checkpoint is late: {failure}")
+        if not cleaned.bytes_before:
+            return True  # whatever was dirty had been deleted, or was empty
         seconds = trio.current_time() - start
         services.log.info(
             f"{log.topic}-{log.partition} is compacted up to offset {cleaned.end_offset}: "

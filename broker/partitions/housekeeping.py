@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from broker.services import Services
     from storage.log_directory import LogDirectory
     from storage.partition_log import FlushJob, PartitionLog
+    from storage.retention import Expired
 
 NEVER_MS = 1 << 62
 """An interval from here on is Kafka's way of saying "not at all"."""
@@ -146,18 +147,19 @@ class _House:
 
 async def delete_expired(services: "Services", manager: "PartitionManager", log: "PartitionLog") -> None:
     """Apply retention to one log."""
+    all_expired: Expired | None = None
     try:
         is_done = False
         while not is_done:
             expired = log.delete_expired_segments(now_ms=services.clock.now_ms(), at_most=DELETED_AT_ONCE)
+            all_expired = all_expired or expired
             is_done = expired.total <= DELETED_AT_ONCE
-            if expired.total:
-                services.log.info(
-                    f"{log.topic}-{log.partition} starts at offset {log.log_start} now: of its segments "
-                    f"{expired.below_start} lay below its start, {expired.too_large} beyond "
-                    f"retention.bytes, {expired.too_old} beyond retention.ms"
-                )
             await trio.lowlevel.checkpoint()
+        if all_expired is not None and all_expired.total:
+            services.log.info(
+                f"{log.topic}-{log.partition} starts at offset {log.log_start} now; segments deleted: "
+                f"{all_expired.reasons()}"
+            )
     except StorageError as failure:
         if not manager.note_failure_of(log, failure):
             services.log.error(f"old segments of {log.topic}-{log.partition} stay: {failure}")

@@ -35,6 +35,16 @@ class LogDir(NamedTuple):
         return None if self.properties is None else self.properties.directory_id
 
 
+def is_log_directory(file_system: FileSystem, path: str) -> bool:
+    """Whether there is anything to be checked.  Raises OSError."""
+    marks = (*_MARKS, paths.DELETE_MARK)
+    return file_system.exists(os.path.join(path, paths.META_PROPERTIES)) or any(
+        paths.parse_replica_name(name) is not None
+        or any(paths.parse_marked_name(name, mark) is not None for mark in marks)
+        for name in file_system.list_directories(path)
+    )
+
+
 def survey(file_system: FileSystem, path: str, findings: Findings) -> LogDir:
     """Read the small files of a log directory and the names of its folders.  Raises OSError."""
     folders = file_system.list_directories(path)

@@ -120,6 +120,21 @@ def test_what_is_no_file_is_refused(
     assert dumped.errors == f"ottla dump: cannot dump {path}: {text}\n"
 
 
+def test_one_bad_file_does_not_hide_the_others(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing, good = events / "00000000000000000777.log", events / "partition.metadata"
+    dumped = Dumped(capsys, missing, good)
+    assert dumped.status == 2
+    assert dumped.errors == f"ottla dump: cannot dump {missing}: no such file\n"
+    assert dumped.lines[-1] == '  topicId "AAECAwQFBgcICQoLDA0ODw"'
+    dumped = Dumped(capsys, "--json", missing, good)
+    assert (dumped.status, dumped.errors) == (2, "")
+    failure, shown = [json.loads(line) for line in dumped.lines]
+    assert failure == {
+        "file": str(missing), "kind": "failure", "text": f"cannot dump {missing}: no such file",
+    }  # fmt: skip
+    assert shown["file"] == str(good)
+
+
 @pytest.mark.parametrize("words", [[], ["--decode", "nothing", "file"], ["--unknown", "file"]])
 def test_mistakes_are_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -82,7 +82,9 @@ def test_it_serves_from_its_own_folder_until_it_is_told_to_stop(
     with socket.create_connection(("localhost", broker.port), timeout=TIMEOUT_SECONDS):
         status, errors = broker.stop(how)
     assert status == 0
-    assert f"stopping after {how.name}" in errors
+    stopping, stopped = errors.splitlines()[-2:]
+    assert stopping.endswith(f" stopping after {how.name}")
+    assert stopped.endswith(" stopped")
     assert json.loads((tmp_path / "ottla-data" / ".kafka_cleanshutdown").read_text())["version"] == 0
 
 

@@ -113,10 +113,14 @@ def test_a_directory_that_a_broker_uses_is_refused(data: Path, capsys: pytest.Ca
         assert holder.stdout is not None
         holder.stdout.readline()
         checked = Checked(capsys, data)
+        as_json = Checked(capsys, data, "--json")
     finally:
         holder.communicate()
+    text = f"log directory {data} is in use by another process"
     assert (checked.status, checked.lines) == (2, [])
-    assert checked.errors == f"ottla verify: log directory {data} is in use by another process\n"
+    assert checked.errors == f"ottla verify: {text}\n"
+    assert (as_json.status, as_json.errors) == (2, "")
+    assert [json.loads(line) for line in as_json.lines] == [{"kind": "failure", "text": text}]
 
 
 def test_a_broker_is_kept_out_meanwhile_and_another_check_is_not(
@@ -150,6 +154,26 @@ def test_what_is_no_directory_cannot_be_checked(
     checked = Checked(capsys, tmp_path / name)
     assert checked.status == 2
     assert checked.errors == f"ottla verify: cannot check {tmp_path / name}: it is no directory\n"
+
+
+def test_a_directory_in_which_nothing_is_cannot_be_checked(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    checked = Checked(capsys, empty)
+    assert (checked.status, checked.lines) == (2, [])
+    text = f"cannot check {empty}: neither meta.properties nor a partition is in it"
+    assert checked.errors == f"ottla verify: {text}\n"
+    checked = Checked(capsys, empty, "--json")
+    assert (checked.status, checked.errors) == (2, "")
+    assert [json.loads(line) for line in checked.lines] == [{"kind": "failure", "text": text}]
+    checked = Checked(capsys, empty, data)
+    assert checked.lines == [
+        f"note: {empty}: was never formatted",
+        f"{SUMMARY.replace('1 directory', '2 directories')}: nothing is damaged, 1 note",
+    ]
+    assert checked.status == 0
 
 
 @pytest.mark.parametrize("words", [[], ["--nothing", "d"], ["d", "--processes", "0"]])

@@ -76,6 +76,11 @@ def test_limits_are_those_of_the_delete_policy() -> None:
     assert expired(deletes=False, retention_ms=0, retention_bytes=0) == Expired(0, 0, 0)
 
 
+def test_the_reasons_are_told_that_there_are() -> None:
+    assert Expired(0, 3, 0).reasons() == "3 beyond retention.bytes"
+    assert Expired(1, 0, 2).reasons() == "1 below the log's start, 2 older than retention.ms"
+
+
 def test_each_rule_begins_where_the_one_before_it_stopped() -> None:
     assert expired(log_start=12, retention_bytes=150, retention_ms=150) == Expired(1, 1, 1)
 

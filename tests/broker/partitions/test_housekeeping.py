@@ -213,7 +213,7 @@ async def test_old_segments_go_and_readers_are_told(autojump_clock: MockClock) -
         assert (bases(broker, "t"), bases(broker, "u")) == ([3], [0, 1, 2])
         assert broker.fetch("t", 2).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert broker.fetch("t", 3).log_start_offset == 3
-        assert "t-0 starts at offset 3 now" in broker.lines.getvalue()
+        assert "t-0 starts at offset 3 now; segments deleted: " in broker.lines.getvalue()
         assert broker.produce("t").base_offset == 3
 
 
