@@ -6,6 +6,9 @@ from typing import Final, NamedTuple
 from compat.probe import split_address
 from protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 
+DEAD_LETTERS: Final = "dlq."
+"""How the topics begin that dead letter queues may have (KIP-1191)."""
+
 OF_ANOTHER: Final = re.compile(r"(dlq\.)?o[0-9a-f]{8}-|barrier-|__transaction_state|__share_group_state")
 """How the names begin that another conversation gave its topics and groups, or that came to be through it."""
 
@@ -95,7 +98,7 @@ class Names:
         return f"<{kind}>" if value == {"host": host, "port": port}[kind] else value
 
     def is_of_another(self, name: str) -> bool:
-        return bool(OF_ANOTHER.match(name)) and self.prefix not in name
+        return bool(OF_ANOTHER.match(name)) and not name.removeprefix(DEAD_LETTERS).startswith(self.prefix)
 
     def _drawn(self, text: str, give: bool) -> str:
         """A text that reads like one of Kafka's random ids, by name, if it is one, and nobody's yet."""
