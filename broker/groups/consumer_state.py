@@ -161,7 +161,8 @@ class StoredConsumerGroup(ModernGroup[ConsumerMember]):
     def _hold(self, member: ConsumerMember) -> None:
         for owned in (member.assigned, member.revoking):
             for topic_id, partitions in owned.items():
-                self.holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
+                if partitions:  # the assignment of a classic group may name a topic and none of it
+                    self.holders.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
 
     def _free(self, member: ConsumerMember) -> None:
         for owned in (member.assigned, member.revoking):

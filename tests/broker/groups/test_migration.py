@@ -93,6 +93,15 @@ def test_a_new_member_turns_a_classic_group_into_a_consumer_group(room: Consumer
     assert room.named(room.beat("new", 2).assignment) == {"t": [2, 3]}
 
 
+def test_a_topic_of_which_a_classic_member_has_nothing_is_held_by_nobody(room: ConsumerRoom) -> None:
+    room.create_topic("u", 1)
+    joined = old_join(room).outcome
+    room.sync(joined.member_id, 1, {joined.member_id: write_assignment({"t": [0, 1, 2, 3], "u": []}, 1)})
+    room.entered("new")
+    assert room.owned(joined.member_id) == [{"t": [0, 1, 2, 3], "u": []}]
+    assert list(map(len, room.consumers.holders.values())) == [4]
+
+
 def test_who_waits_in_a_classic_group_hears_of_another_rebalance(room: ConsumerRoom) -> None:
     classic_group(room)
     waiting = old_join(room)
