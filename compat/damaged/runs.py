@@ -72,30 +72,41 @@ def ottla_on(node: KafkaNode) -> BrokerProcess:
 def examine(folder: Path, kind: type[Run], damages: Sequence[Damage] | None = None) -> Results:
     """Damage copies of a directory, start a broker on each, and look at every partition."""
     damages = all_damages() if damages is None else damages
-    topics = {damage.name: f"t{number}" for number, damage in enumerate(damages)}
-    original = folder / "original"
-    _make(original, list(topics.values()))
-    results: Results = {}
     together = [
         [damage for damage in damages if not damage.is_alone and damage.recovery_point is None],
         [damage for damage in damages if not damage.is_alone and damage.recovery_point is not None],
     ]
-    alone = [[damage] for damage in damages if damage.is_alone]
-    for group in [*together, *alone]:
-        left = list(group)
-        while left:
-            copy = folder / "copy"
-            shutil.copytree(original, copy)
-            try:
-                results.update(_try(copy, kind, left, topics))
-                left = []
-            except RuntimeError as error:
-                kept_it = _culprit(str(error), left, topics)
-                results[kept_it.name] = DOES_NOT_START
-                left.remove(kept_it)
-            finally:
-                shutil.rmtree(copy)
+    results: Results = {}
+    for number, group in enumerate(together):
+        topics = {damage.name: f"t{place}" for place, damage in enumerate(group)}
+        original = folder / f"original-{number}"
+        _make(original, list(topics.values()))
+        results |= _try_copies(original, kind, group, topics)
+    original = folder / "original-alone"
+    _make(original, ["t0"])
+    for damage in damages:
+        if damage.is_alone:
+            results |= _try_copies(original, kind, [damage], {damage.name: "t0"})
     return {damage.name: results[damage.name] for damage in damages}
+
+
+def _try_copies(original: Path, kind: type[Run], group: Sequence[Damage], topics: dict[str, str]) -> Results:
+    """All of a group together, in copies without those that keep the broker from starting."""
+    results: Results = {}
+    left = list(group)
+    while left:
+        copy = original.with_name("copy")
+        shutil.copytree(original, copy)
+        try:
+            results |= _try(copy, kind, left, topics)
+            left = []
+        except RuntimeError as error:
+            kept_it = _culprit(str(error), left, topics)
+            results[kept_it.name] = DOES_NOT_START
+            left.remove(kept_it)
+        finally:
+            shutil.rmtree(copy)
+    return results
 
 
 def _culprit(said: str, group: Sequence[Damage], topics: dict[str, str]) -> Damage:

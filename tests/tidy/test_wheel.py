@@ -26,13 +26,12 @@ def run(*command: str | Path, folder: Path) -> str:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with our wheel and what it says that it depends on."""
-    folder = tmp_path_factory.mktemp("wheel")
-    quiet = ("-m", "pip", "--disable-pip-version-check", "--quiet")
-    run(sys.executable, *quiet, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, folder=folder)
-    (wheel,) = folder.glob("ottla-*.whl")
-    run(sys.executable, "-m", "venv", folder / "environment", folder=folder)
-    run(folder / "environment" / "bin" / "python", *quiet, "install", wheel, folder=folder)
-    return folder / "environment"
+    environment = tmp_path_factory.mktemp("wheel") / "environment"
+    run(sys.executable, "-m", "venv", "--without-pip", environment, folder=environment.parent)
+    # This environment's pip makes the wheel and installs it into the other one, which needs no pip of its own.
+    pip = ("-m", "pip", "--python", environment / "bin" / "python", "--disable-pip-version-check", "--quiet")
+    run(sys.executable, *pip, "install", "--no-compile", ROOT, folder=environment.parent)
+    return environment
 
 
 def installed_by_us(environment: Path) -> set[str]:
