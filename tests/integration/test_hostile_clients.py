@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from compat.broker_process import BrokerProcess
+from compat.broker_process import BrokerProcess, running_broker
 from compat.probe import API_VERSIONS_V0, receive_exactly, split_address
 from compat.processes import resident_bytes
 from compat.raw_client import RawClient, frame, metadata_request, produce_request
@@ -21,11 +21,27 @@ MANY = 1000
 PATIENCE_SECONDS = 30
 
 
+# A thousand clients connect at once: with Kafka's backlog of 50 most would try again after a second.
+SETTINGS = {"socket.listen.backlog.size": "2000"}
+
+
+@pytest.fixture(scope="module")
+def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with running_broker(tmp_path_factory.mktemp("hostile"), SETTINGS, ephemeral=True) as started:
+        yield started
+
+
 @pytest.fixture
-def broker(start_broker: StartBroker) -> Iterator[BrokerProcess]:
-    """A broker which must still serve others when the test is over."""
-    # A thousand clients connect at once: with Kafka's backlog of 50 most would try again after a second.
-    started = start_broker({"socket.listen.backlog.size": "2000"}, ephemeral=True)
+def broker(shared_broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    """A broker which must still serve others when the test is over, after all that the tests before it did."""
+    yield shared_broker
+    serves_others(shared_broker)
+
+
+@pytest.fixture
+def fresh_broker(start_broker: StartBroker) -> Iterator[BrokerProcess]:
+    """One of the test's own: what its memory grows by is due to the test."""
+    started = start_broker(SETTINGS, ephemeral=True)
     serves_others(started)
     yield started
     serves_others(started)
@@ -124,54 +140,54 @@ def test_half_closing_behind_a_whole_request_still_gets_the_answer(broker: Broke
         assert is_closed(connection)
 
 
-def test_a_thousand_announcements_of_100_mib_take_no_memory(broker: BrokerProcess) -> None:
-    before = resident_bytes(broker.pid)
+def test_a_thousand_announcements_of_100_mib_take_no_memory(fresh_broker: BrokerProcess) -> None:
+    before = resident_bytes(fresh_broker.pid)
     with ExitStack() as stack:
         for _ in range(MANY):
-            connection = stack.enter_context(connect(broker))
+            connection = stack.enter_context(connect(fresh_broker))
             connection.sendall((100 * MEBIBYTE).to_bytes(4, "big") + b"\0\0\0\x01")
-        serves_others(broker)
-        grown = resident_bytes(broker.pid) - before
+        serves_others(fresh_broker)
+        grown = resident_bytes(fresh_broker.pid) - before
     assert grown < 50 * MEBIBYTE
 
 
-def test_a_thousand_idle_connections_take_little_memory(broker: BrokerProcess) -> None:
-    before = resident_bytes(broker.pid)
+def test_a_thousand_idle_connections_take_little_memory(fresh_broker: BrokerProcess) -> None:
+    before = resident_bytes(fresh_broker.pid)
     with ExitStack() as stack:
         for _ in range(MANY):
-            stack.enter_context(RawClient(broker.address)).greet()
-        serves_others(broker)
-        grown = resident_bytes(broker.pid) - before
+            stack.enter_context(RawClient(fresh_broker.address)).greet()
+        serves_others(fresh_broker)
+        grown = resident_bytes(fresh_broker.pid) - before
     assert grown <= 30 * MEBIBYTE
 
 
-def test_a_client_that_never_reads_is_not_read_from(broker: BrokerProcess) -> None:
-    before = resident_bytes(broker.pid)
-    with connect(broker) as connection:
+def test_a_client_that_never_reads_is_not_read_from(fresh_broker: BrokerProcess) -> None:
+    before = resident_bytes(fresh_broker.pid)
+    with connect(fresh_broker) as connection:
         connection.setblocking(False)
         sent = push(connection, API_VERSIONS_V0, 64 * MEBIBYTE)
-        serves_others(broker)
-        grown = resident_bytes(broker.pid) - before
+        serves_others(fresh_broker)
+        grown = resident_bytes(fresh_broker.pid) - before
     assert sent < 64 * MEBIBYTE, "the broker went on reading"
     assert grown < 30 * MEBIBYTE
 
 
-def test_a_consumer_that_never_reads_keeps_no_records_in_memory(broker: BrokerProcess) -> None:
-    with RawClient(broker.address) as client:
+def test_a_consumer_that_never_reads_keeps_no_records_in_memory(fresh_broker: BrokerProcess) -> None:
+    with RawClient(fresh_broker.address) as client:
         client.produce_until_acknowledged("large")
         for _ in range(40):
             client.ask(produce_request("large", bytes(900_000)))
-    before = resident_bytes(broker.pid)
+    before = resident_bytes(fresh_broker.pid)
     # Fetch version 4 from offset 0: up to 64 MiB an answer.
     most = (64 * MEBIBYTE).to_bytes(4, "big")
     head = (-1).to_bytes(4, "big", signed=True) + bytes(4) + (1).to_bytes(4, "big") + most + b"\0"
     one = (1).to_bytes(4, "big")
     fetch = frame(1, 4, head + one + b"\0\x05large" + one + bytes(4) + bytes(8) + most)
-    with connect(broker) as connection:
+    with connect(fresh_broker) as connection:
         connection.setblocking(False)
         push(connection, fetch, 4 * MEBIBYTE)
-        serves_others(broker)
-        grown = resident_bytes(broker.pid) - before
+        serves_others(fresh_broker)
+        grown = resident_bytes(fresh_broker.pid) - before
     assert grown < 30 * MEBIBYTE
 
 

@@ -27,7 +27,7 @@ def ending(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_records_and_their_offsets_stay(
+def test_records_commits_topics_and_identity_stay(
     ending: str, start_broker: StartBroker, chance: random.Random
 ) -> None:
     broker = start_broker()
@@ -35,27 +35,26 @@ def test_records_and_their_offsets_stay(
     sent = sample_records(500, chance)
     with Stage(client, broker.address) as stage:
         topic = stage.topic(3)
+        stage.topic(4)
         places = stage.send(topic, sent, codec="lz4", idempotent=True)
+    partitions = [TopicPartition(topic, partition) for partition in range(3)]
+    offsets = [TopicPartition(topic, partition, 10 + partition) for partition in range(3)]
+    reader = {"bootstrap.servers": broker.address, "group.id": "readers"}
+    committing = Consumer(reader)
+    committing.commit(offsets=offsets, asynchronous=False)
+    committing.close()
+    before = describe(broker.address)
+    assert before[1][topic][1] == 3
+    assert len(before[1]) == 2
+
     ENDINGS[ending](broker)
     broker.start()
+    assert describe(broker.address) == before
     with Stage(client, broker.address) as stage:
         taken = stage.take(topic, len(sent), partition_count=3)
     assert differences(sent, places, taken) == []
-
-
-def test_committed_offsets_stay(ending: str, start_broker: StartBroker) -> None:
-    broker = start_broker()
-    group = "readers"
-    offsets = [TopicPartition("kept", partition, 10 + partition) for partition in range(3)]
-    with Stage(CLIENTS["confluent-kafka"], broker.address) as stage:
-        stage.topic(3, name="kept")
-    committing = Consumer({"bootstrap.servers": broker.address, "group.id": group})
-    committing.commit(offsets=offsets, asynchronous=False)
-    committing.close()
-    ENDINGS[ending](broker)
-    broker.start()
-    reading = Consumer({"bootstrap.servers": broker.address, "group.id": group})
-    found = reading.committed([TopicPartition("kept", partition) for partition in range(3)], 30)
+    reading = Consumer(reader)
+    found = reading.committed(partitions, 30)
     reading.close()
     assert [(entry.partition, entry.offset) for entry in found] == [(0, 10), (1, 11), (2, 12)]
 
@@ -81,17 +80,6 @@ def test_a_group_goes_on_where_it_was(ending: str, start_broker: StartBroker) ->
     member.leave()
     assert ledger.failures == []
     assert ledger.repeated() == []
-
-
-def test_topics_settings_and_identity_stay(ending: str, start_broker: StartBroker) -> None:
-    broker = start_broker()
-    with Stage(CLIENTS["kafka-python"], broker.address) as stage:
-        topic = stage.topic(4)
-    before = describe(broker.address)
-    assert topic in before[1]
-    ENDINGS[ending](broker)
-    broker.start()
-    assert describe(broker.address) == before
 
 
 def describe(address: str) -> tuple[str, dict[str, tuple[str, int]]]:
