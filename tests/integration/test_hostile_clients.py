@@ -33,7 +33,7 @@ def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerPr
 
 @pytest.fixture
 def broker(shared_broker: BrokerProcess) -> Iterator[BrokerProcess]:
-    """A broker which must still serve others when the test is over, after all that the tests before it did."""
+    """A broker which must still serve others when the test is over, whatever those before it did."""
     yield shared_broker
     serves_others(shared_broker)
 

@@ -28,7 +28,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with our wheel and what it says that it depends on."""
     environment = tmp_path_factory.mktemp("wheel") / "environment"
     run(sys.executable, "-m", "venv", "--without-pip", environment, folder=environment.parent)
-    # This environment's pip makes the wheel and installs it into the other one, which needs no pip of its own.
+    # This environment's pip makes the wheel and installs it into the other one, which needs none of its own.
     pip = ("-m", "pip", "--python", environment / "bin" / "python", "--disable-pip-version-check", "--quiet")
     run(sys.executable, *pip, "install", "--no-compile", ROOT, folder=environment.parent)
     return environment
