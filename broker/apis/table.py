@@ -116,9 +116,12 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1),
         _api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0),
         _api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1),
+        _api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 1),
+        _api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 1),
         _api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1),
         _api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0),
         _api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0),
+        _api(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, 0),
     )
 }
 """Every API served, by key, in the order of the keys."""

@@ -120,27 +120,27 @@ group.share.partition.max.record.locks                    INT       2000        
 group.share.persister.class.name                          STRING    org.apache.kafka.server.share.persister.DefaultStatePersister  any  MEDIUM  read-only  internal
 group.share.record.lock.duration.ms                       INT       30000                1000..3600000   MEDIUM  read-only     heeded
 group.share.session.timeout.ms                            INT       45000                1..             MEDIUM  read-only     heeded
-group.streams.acceptable.recovery.lag                     LONG      10000                0..             MEDIUM  read-only     internal
-group.streams.assignment.interval.ms                      INT       1000                 0..             MEDIUM  cluster-wide
+group.streams.acceptable.recovery.lag                     LONG      10000                0..             MEDIUM  read-only     heeded internal
+group.streams.assignment.interval.ms                      INT       1000                 0..             MEDIUM  cluster-wide  heeded
 group.streams.assignor.offload.enable                     BOOLEAN   true                 any             MEDIUM  cluster-wide  internal
-group.streams.assignors                                   LIST      sticky               []+             MEDIUM  read-only
-group.streams.heartbeat.interval.ms                       INT       5000                 1..             MEDIUM  read-only
-group.streams.initial.rebalance.delay.ms                  INT       3000                 0..             MEDIUM  read-only
-group.streams.max.assignment.interval.ms                  INT       15000                0..             MEDIUM  read-only
-group.streams.max.heartbeat.interval.ms                   INT       15000                1..             MEDIUM  read-only
-group.streams.max.session.timeout.ms                      INT       60000                1..             MEDIUM  read-only
-group.streams.max.size                                    INT       2147483647           1..             MEDIUM  read-only
-group.streams.max.standby.replicas                        INT       2                    0..             MEDIUM  read-only
+group.streams.assignors                                   LIST      sticky               []+             MEDIUM  read-only     heeded
+group.streams.heartbeat.interval.ms                       INT       5000                 1..             MEDIUM  read-only     heeded
+group.streams.initial.rebalance.delay.ms                  INT       3000                 0..             MEDIUM  read-only     heeded
+group.streams.max.assignment.interval.ms                  INT       15000                0..             MEDIUM  read-only     heeded
+group.streams.max.heartbeat.interval.ms                   INT       15000                1..             MEDIUM  read-only     heeded
+group.streams.max.session.timeout.ms                      INT       60000                1..             MEDIUM  read-only     heeded
+group.streams.max.size                                    INT       2147483647           1..             MEDIUM  read-only     heeded
+group.streams.max.standby.replicas                        INT       2                    0..             MEDIUM  read-only     heeded
 group.streams.max.warmup.replicas                         INT       20                   0..             MEDIUM  read-only     internal
-group.streams.min.assignment.interval.ms                  INT       0                    0..             MEDIUM  read-only
-group.streams.min.heartbeat.interval.ms                   INT       5000                 1..             MEDIUM  read-only
-group.streams.min.session.timeout.ms                      INT       45000                1..             MEDIUM  read-only
-group.streams.min.task.offset.interval.ms                 INT       15000                1..             MEDIUM  read-only     internal
-group.streams.num.standby.replicas                        INT       0                    0..             MEDIUM  read-only
+group.streams.min.assignment.interval.ms                  INT       0                    0..             MEDIUM  read-only     heeded
+group.streams.min.heartbeat.interval.ms                   INT       5000                 1..             MEDIUM  read-only     heeded
+group.streams.min.session.timeout.ms                      INT       45000                1..             MEDIUM  read-only     heeded
+group.streams.min.task.offset.interval.ms                 INT       15000                1..             MEDIUM  read-only     heeded internal
+group.streams.num.standby.replicas                        INT       0                    0..             MEDIUM  read-only     heeded
 group.streams.num.warmup.replicas                         INT       2                    0..             MEDIUM  read-only     internal
-group.streams.rack.aware.assignment.tags                  LIST      ""                   []              LOW     read-only
-group.streams.session.timeout.ms                          INT       45000                1..             MEDIUM  read-only
-group.streams.task.offset.interval.ms                     INT       60000                1..             MEDIUM  read-only     internal
+group.streams.rack.aware.assignment.tags                  LIST      ""                   []              LOW     read-only     heeded
+group.streams.session.timeout.ms                          INT       45000                1..             MEDIUM  read-only     heeded
+group.streams.task.offset.interval.ms                     INT       60000                1..             MEDIUM  read-only     heeded internal
 group.streams.topology.description.plugin.class           CLASS     null                 any             MEDIUM  read-only
 initial.broker.registration.timeout.ms                    INT       60000                any             MEDIUM  read-only
 inter.broker.listener.name                                STRING    null                 any             MEDIUM  read-only     heeded

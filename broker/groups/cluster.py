@@ -27,6 +27,23 @@ class ShareTimes(NamedTuple):
     assignment_interval_ms: int
 
 
+class StreamsSettings(NamedTuple):
+    """What a streams group and its members go by, in the same way."""
+
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    assignment_interval_ms: int
+    initial_rebalance_delay_ms: int
+    """How long a group waits for more members when it gets its first."""
+    task_offset_interval_ms: int
+    """How often members are to tell how far their copies of state are."""
+    acceptable_recovery_lag: int
+    """Offsets that a copy may lack and still count as caught up."""
+    assignor: str
+    standby_replicas: int
+    rack_aware_tags: tuple[str, ...]
+
+
 class Cluster:
     """Follows published images.  All machines of a broker share one.
 
@@ -45,6 +62,7 @@ class Cluster:
         self._topic_hashes: dict[str, int] = {}
         self._consumer_times: dict[str, ConsumerTimes] = {}
         self._share_times: dict[str, ShareTimes] = {}
+        self._streams_settings: dict[str, StreamsSettings] = {}
 
     @property
     def version(self) -> int:
@@ -58,6 +76,7 @@ class Cluster:
         if changes.configs:
             self._consumer_times.clear()
             self._share_times.clear()
+            self._streams_settings.clear()
         if changes.brokers:
             self._topic_hashes.clear()  # their racks are part of it
         for topic in (*changes.deleted_topics.values(), *changes.topics.values()):
@@ -138,4 +157,26 @@ class Cluster:
             values["share.session.timeout.ms"],
             values["share.heartbeat.interval.ms"],
             values["share.assignment.interval.ms"],
+        )
+
+    def streams_settings(self, group_id: str) -> StreamsSettings:
+        overrides = self.image.config(ResourceType.GROUP, group_id)
+        kept_as = group_id if overrides else ""
+        settings = self._streams_settings.get(kept_as)
+        if settings is None:
+            settings = self._streams_settings[kept_as] = self._read_streams_settings(overrides)
+        return settings
+
+    def _read_streams_settings(self, overrides: Mapping[str, str]) -> StreamsSettings:
+        values = self._config.group(overrides)
+        return StreamsSettings(
+            session_timeout_ms=values["streams.session.timeout.ms"],
+            heartbeat_interval_ms=values["streams.heartbeat.interval.ms"],
+            assignment_interval_ms=values["streams.assignment.interval.ms"],
+            initial_rebalance_delay_ms=values["streams.initial.rebalance.delay.ms"],
+            task_offset_interval_ms=values["streams.task.offset.interval.ms"],
+            acceptable_recovery_lag=values["streams.acceptable.recovery.lag"],
+            assignor=values["streams.assignor.name"],
+            standby_replicas=values["streams.num.standby.replicas"],
+            rack_aware_tags=tuple(values["streams.rack.aware.assignment.tags"]),
         )

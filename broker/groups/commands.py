@@ -29,10 +29,14 @@ from broker.groups.requests import (
     TopicOffsets,
 )
 from broker.groups.service import GroupService
+from broker.groups.streams import commands as streams_requests
+from broker.groups.streams.requests import StreamsBeat, StreamsBeaten
 from broker.share import group_commands
 from broker.share.group_commands import ShareBeat
 from protocol.error_codes import ErrorCode
 from protocol.limits import STRING_SIZE_MAX
+from protocol.messages.streams_group_describe import DescribedGroup
+from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from storage.transaction_verification import Verification
 
 
@@ -222,6 +226,30 @@ def describe_share(groups: GroupService, group_id: str) -> Ticket[ConsumerGroupD
     ticket = Ticket(lambda code: ConsumerGroupDescription(group_id, code))
     if _is_named(group_id, ticket):
         groups.ask(group_id, ticket, lambda machine, _: group_commands.describe(machine, group_id, ticket))
+    return ticket
+
+
+def beat_streams(groups: GroupService, group_id: str, asked: StreamsBeat) -> Ticket[StreamsBeaten]:
+    """StreamsGroupHeartbeat, once it is known to make sense by itself."""
+    ticket = Ticket(lambda code: StreamsBeaten(StreamsGroupHeartbeatResponse(error_code=code)))
+    told = asked.told
+    texts = (asked.client_id, told.member_id, told.instance_id, told.rack_id, told.process_id)
+    if _can_be_stored(group_id, *(text for text in texts if text)):
+        groups.ask(
+            group_id,
+            ticket,
+            lambda machine, now: streams_requests.beat(machine, group_id, asked, ticket, now),
+        )
+    else:
+        ticket.refuse(ErrorCode.INVALID_REQUEST)
+    return ticket
+
+
+def describe_streams(groups: GroupService, group_id: str) -> Ticket[DescribedGroup]:
+    """StreamsGroupDescribe, one group of it."""
+    ticket = Ticket(lambda code: DescribedGroup(group_id=group_id, error_code=code))
+    if _is_named(group_id, ticket):
+        groups.ask(group_id, ticket, lambda machine, _: streams_requests.describe(machine, group_id, ticket))
     return ticket
 
 

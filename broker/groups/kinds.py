@@ -10,6 +10,8 @@ from broker.groups.cluster import Cluster
 from broker.groups.consumer import ConsumerGroup
 from broker.groups.group import ClassicProtocol, Group
 from broker.groups.settings import GroupSettings
+from broker.groups.streams import commands as streams_requests
+from broker.groups.streams.group import StreamsGroup
 from broker.share import group_commands as share_requests
 from broker.share.group import ShareGroup
 from protocol.schema import Message
@@ -89,6 +91,19 @@ KINDS: Final = (
         ),
         advance=share_requests.advance,
         delete=_delete_share_group,
+    ),
+    Kind(
+        StreamsGroup,
+        StreamsGroup,
+        ended_by=stored.StreamsGroupMetadataKey,
+        other_keys=(
+            stored.StreamsGroupMemberMetadataKey,
+            stored.StreamsGroupTargetAssignmentMetadataKey,
+            stored.StreamsGroupTargetAssignmentMemberKey,
+            stored.StreamsGroupCurrentMemberAssignmentKey,
+            stored.StreamsGroupTopologyKey,
+        ),
+        advance=streams_requests.advance,
     ),
 )
 

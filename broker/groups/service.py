@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from broker.groups.machine import GroupMachine
     from broker.groups.requests import CommittingInTransaction
     from broker.groups.settings import GroupSettings
+    from broker.groups.streams.internal_topics import InternalTopics
     from broker.metadata.image import MetadataImage
     from broker.metadata.replay import MetadataChanges
     from broker.services import Services
@@ -57,6 +58,13 @@ class GroupService(CoordinatorService["GroupMachine"]):
         from broker.groups.cluster import Cluster
 
         return Cluster(self.services.image, self.services.config)
+
+    @cached_property
+    def streams_topics(self) -> InternalTopics:
+        """What makes the topics that streams applications keep for themselves."""
+        from broker.groups.streams.internal_topics import InternalTopics
+
+        return InternalTopics(self.services)
 
     def new_shard(
         self, name: str, partition: int, log: LeaderLog, now: Callable[[], Moment], reload: Callable[[], None]

@@ -51,6 +51,7 @@ class GroupSettings(NamedTuple):
     regex_refresh_interval_ms: int = 600_000
     share_max_size: int = 200
     share_initialize_retry_ms: int = 30_000
+    streams_max_size: int = 2_147_483_647
 
     def allows_metadata(self, metadata: str) -> bool:
         """Whether so much may be committed with an offset."""
@@ -75,6 +76,7 @@ class GroupSettings(NamedTuple):
             regex_refresh_interval_ms=config.get("group.consumer.regex.refresh.interval.ms"),
             share_max_size=config.get("group.share.max.size"),
             share_initialize_retry_ms=config.get("group.share.initialize.retry.interval.ms"),
+            streams_max_size=config.get("group.streams.max.size"),
         )
 
 

@@ -16,6 +16,7 @@ SETTINGS: Final = {
     "transaction.state.log.num.partitions": "1",
     "group.max.size": "2",  # so that a group can be full
     "group.consumer.max.size": "3",
+    "group.streams.max.size": "3",
     "group.min.session.timeout.ms": "100",  # so that the end of a session can be waited for
     "log.retention.ms": "-1",  # records are of a time long past
 }

@@ -29,11 +29,6 @@ ONE_NAME_TWICE: Final = (
 )
 
 SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
-    "groups of the newer protocols are not served yet": (
-        "streams_group_heartbeat",
-        "streams_group_describe",
-        "streams_group_topology_description_update",
-    ),
     "quotas are not served yet": ("describe_client_quotas", "alter_client_quotas"),
     "clusters of several nodes are not served yet": (
         "elect_leaders",
@@ -55,6 +50,11 @@ UNANNOUNCED: Final = tuple(
     for name in names
 )
 
+TASKS_OF_A_REFUSED_ID: Final = (
+    "Kafka hands the tasks of the epoch to the former id of a static member as soon as that asks, and then "
+    "refuses it: the member itself gets none when it comes back"
+)
+
 NO_RANGE: Final = "Kafka names a range that ends before it begins"
 
 KNOWN: Final = (
@@ -72,5 +72,11 @@ KNOWN: Final = (
     Known("transactions: adding for no transaction: *", "hangs", "INVALID_REQUEST", STUCK),
     Known("cluster: *: *", "7-33", "25-33", OLD_LEVELS, "/supported_features/metadata.version"),
     Known("share_fetch: batch sizes: pieces of 0", "success", "success", NO_RANGE),
+    Known(
+        "streams_members: static members: come back under the same id",
+        "success",
+        "success",
+        TASKS_OF_A_REFUSED_ID,
+    ),
     *UNANNOUNCED,
 )

@@ -86,5 +86,6 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("DescribeCluster", "UNSUPPORTED_ENDPOINT_TYPE"): {"0": NO_TYPES},
     ("ConsumerGroupHeartbeat", "INVALID_REGULAR_EXPRESSION"): {"0": "there are no regular expressions"},
     ("ListConfigResources", "UNSUPPORTED_VERSION"): {"0": NO_TYPES},
+    ("StreamsGroupTopologyDescriptionUpdate", "success"): {"0": "there is no plugin to take a description"},
 }
 """By API and result: versions, and the reason."""
