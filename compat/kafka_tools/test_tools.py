@@ -4,7 +4,6 @@ OTTLA_TEST_BOOTSTRAP names another broker to run them against, such as Kafka's o
 """
 
 import json
-import os
 import re
 import uuid
 from collections.abc import Callable
@@ -20,16 +19,6 @@ from compat.scenarios.python.stage import Stage
 pytestmark = pytest.mark.slow
 
 RunTool = Callable[..., str]
-
-
-@pytest.fixture(scope="session")
-def address(request: pytest.FixtureRequest) -> str:
-    given = os.environ.get("OTTLA_TEST_BOOTSTRAP")
-    if given:
-        return given
-    address = request.getfixturevalue("ottla").address
-    assert isinstance(address, str)
-    return address
 
 
 @pytest.fixture
