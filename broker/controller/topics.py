@@ -267,7 +267,7 @@ def _assigned_replicas(image: MetadataImage, topic: NewTopic) -> list[tuple[int,
     for index, broker_ids in topic.assignments:
         if index in replicas:
             raise _bad_assignment(f"Found multiple manual partition assignments for partition {index}")
-        _check_assignment(image, broker_ids, replication_factor)
+        check_assignment(image, broker_ids, replication_factor)
         _check_somebody_active(image, index, broker_ids)
         replication_factor = len(broker_ids)
         replicas[index] = tuple(broker_ids)
@@ -313,15 +313,17 @@ def _additional_replicas(
         )
     replicas = []
     for index, broker_ids in enumerate(growth.assignments, start=present):
-        _check_assignment(image, broker_ids, replication_factor)
+        check_assignment(image, broker_ids, replication_factor)
         _check_somebody_active(image, index, broker_ids)
         replicas.append(tuple(broker_ids))
     return replicas
 
 
-def _check_assignment(
-    image: MetadataImage, broker_ids: Sequence[int], replication_factor: int | None
-) -> None:
+def check_assignment(image: MetadataImage, broker_ids: Sequence[int], replication_factor: int | None) -> None:
+    """Raises INVALID_REPLICA_ASSIGNMENT unless these brokers can have the replicas of a partition.
+
+    ``replication_factor`` is how many there must be, or None where that is free.
+    """
     if not broker_ids:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     previous: int | None = None

@@ -31,10 +31,6 @@ ONE_NAME_TWICE: Final = (
 SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
     "quotas are not served yet": ("describe_client_quotas", "alter_client_quotas"),
     "clusters of several nodes are not served yet": (
-        "elect_leaders",
-        "alter_partition_reassignments",
-        "list_partition_reassignments",
-        "describe_quorum",
         "update_features",
         "unregister_broker",
         "unregister_controller",

@@ -4,6 +4,9 @@ from typing import Final
 
 LEFT_OUT: Final = {
     "ApiVersions.finalized_features_epoch": "an offset in the metadata log",
+    "DescribeQuorum.nodes.listeners.port": "that of the controller, which nobody has chosen",
+    "DescribeQuorum.topics.partitions.current_voters.log_end_offset": "an offset in the metadata log",
+    "DescribeQuorum.topics.partitions.high_watermark": "an offset in the metadata log",
     "DescribeLogDirs.results.total_bytes": "the size of the disk",
     "DescribeLogDirs.results.usable_bytes": "what is free on the disk",
 }
@@ -47,6 +50,8 @@ RECALLED: Final = {
 
 TIMES: Final = (
     "DescribeProducers.topics.partitions.active_producers.last_timestamp",
+    "DescribeQuorum.topics.partitions.current_voters.last_caught_up_timestamp",
+    "DescribeQuorum.topics.partitions.current_voters.last_fetch_timestamp",
     "DescribeTransactions.transaction_states.transaction_start_time_ms",
     "ListOffsets.topics.partitions.timestamp",
     "Produce.responses.partition_responses.log_append_time_ms",
@@ -91,6 +96,7 @@ UNORDERED: Final = (
     "DescribeTransactions.transaction_states.topics.partitions",
     "DescribeUserScramCredentials.results",
     "DescribeUserScramCredentials.results.credential_infos",
+    "ElectLeaders.replica_election_results",
     "Fetch.responses.partitions.aborted_transactions",
     "JoinGroup.members",
     "ListConfigResources.config_resources",
@@ -143,6 +149,7 @@ UNORDERED: Final = (
 SHARED: Final = {
     "DescribeLogDirs.results.topics": "name",
     "DescribeTopicPartitions.topics": "name",
+    "ElectLeaders.replica_election_results": "topic",
     "ListConfigResources.config_resources": "resource_name",
     "ListGroups.groups": "group_id",
     "ListTransactions.transaction_states": "transactional_id",

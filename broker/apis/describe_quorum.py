@@ -1,0 +1,81 @@
+"""DescribeQuorum (55): who votes for the leader of the metadata log, and how far each has it (KIP-595)."""
+
+from collections.abc import Sequence
+
+from broker.metadata.topic_names import CLUSTER_METADATA
+from broker.network.call import Call
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestTopicData,
+    DescribeQuorumResponse,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Listener,
+    Node,
+    ReplicaState,
+)
+
+FIRST_WITH_NODES = 2
+"""The version since which answers name directories, nodes and texts of errors (KIP-853)."""
+
+
+def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
+    """The metadata log's only partition can be asked for, alone; everything else is not hosted."""
+    if not request.topics:
+        return DescribeQuorumResponse()
+    if not is_about_metadata(request.topics):
+        return DescribeQuorumResponse(topics=[not_hosted(topic) for topic in request.topics])
+    (asked,) = request.topics
+    topic = DescribeQuorumResponseTopicData(topic_name=asked.topic_name, partitions=[describe(call)])
+    response = DescribeQuorumResponse(topics=[topic])
+    if call.version >= FIRST_WITH_NODES:
+        response.nodes = [
+            Node(
+                node_id=controller.id,
+                listeners=[
+                    Listener(name=name, host=host, port=port) for name, host, port, _ in controller.endpoints
+                ],
+            )
+            for controller in call.services.image.controllers.values()
+        ]
+    return response
+
+
+def is_about_metadata(topics: Sequence[DescribeQuorumRequestTopicData]) -> bool:
+    return [
+        (topic.topic_name, [partition.partition_index for partition in topic.partitions]) for topic in topics
+    ] == [(CLUSTER_METADATA, [0])]
+
+
+def not_hosted(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTopicData:
+    return DescribeQuorumResponseTopicData(
+        topic_name=topic.topic_name,
+        partitions=[
+            DescribeQuorumResponsePartitionData(
+                partition_index=partition.partition_index,
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                error_message="This server does not host this topic-partition.",
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def describe(call: Call) -> DescribeQuorumResponsePartitionData:
+    """This node votes alone: it has everything now."""
+    raft, now_ms = call.services.controller.raft, call.services.clock.now_ms()
+    voter = ReplicaState(
+        replica_id=call.services.node_id,
+        log_end_offset=raft.log.end_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    if call.version >= FIRST_WITH_NODES and raft.voters:  # without KIP-853 directories do not vote
+        voter.replica_directory_id = raft.voters[0].directory_id
+    return DescribeQuorumResponsePartitionData(
+        leader_id=call.services.node_id,
+        leader_epoch=raft.epoch,
+        high_watermark=raft.log.log.high_watermark,
+        current_voters=[voter],
+    )
