@@ -34,7 +34,7 @@ from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
 from storage.segment import Segment
 from storage.segments import find_index_damage, first_untrusted, list_segments
-from storage.stored_batches import BATCHES_WINDOW, check_header, find_valid_batch
+from storage.stored_batches import BATCHES_WINDOW, check_header, find_next_batch
 
 NoteChecked = Callable[[int], None]
 """Told how many bytes have been checked since it was called last."""
@@ -141,6 +141,11 @@ def recover_log(
         segment = segments[number]
         size = segment.size_bytes
         if segment.base_offset >= end_offset:
+            if segment.base_offset > end_offset and not config.compacts:
+                services.report(
+                    f"{segment.file.path}: offsets {end_offset} to {segment.base_offset - 1} before it are "
+                    "missing; they had not been flushed, or were compacted once"
+                )
             _take_snapshot(snapshots, segment.base_offset, producers)
             later = segments[number + 1 :]
             end_offset = recover_segment(
@@ -209,7 +214,7 @@ def recover_segment(
     if not size:
         return next_offset
     file = segment.file.open()
-    check = _Check(segment, file, size, epochs, producers, note_checked)
+    check = _Check(segment, file, size, epochs, producers, may_cut, note_checked)
     damage: str | None = None
     try:
         check.run()
@@ -222,6 +227,12 @@ def recover_segment(
             raise
         damage = error.reason
     next_offset = check.next_offset
+    for position in check.unknown_formats:
+        if position < segment.size_bytes:
+            services.report(
+                f"{file.path}: the batch at byte {position} is of an unknown format, and cannot be read; "
+                "its CRC is right, so it is kept"
+            )
     if damage is not None:
         if (loss := _find_loss(segment, size, next_offset, may_cut, later)) is not None:
             raise CorruptFile(
@@ -256,15 +267,19 @@ class _Check:
         size_bytes: int,
         epochs: LeaderEpochs,
         producers: ProducerState,
+        may_cut: Cut,
         note_checked: NoteChecked,
     ) -> None:
         self.next_offset = segment.base_offset
         """Behind the last batch that was counted in."""
+        self.unknown_formats: list[int] = []
+        """Positions of batches in a format that nobody knows; a CRC of the present one may still be right."""
         self._segment = segment
         self._file = file
         self._size_bytes = size_bytes
         self._epochs = epochs
         self._producers = producers
+        self._keeps_unknown = may_cut is Cut.EVERYTHING
         self._note_checked = note_checked
 
     def run(self) -> None:
@@ -278,6 +293,7 @@ class _Check:
         window = b""
         view = memoryview(window)
         window_position = position = noted = 0
+        unknown = self.unknown_formats
         try:
             while position < size:
                 at = position - window_position
@@ -295,7 +311,10 @@ class _Check:
                 )
                 size_bytes = length + LOG_OVERHEAD
                 if magic != MAGIC or size_bytes < RECORD_BATCH_OVERHEAD or position + size_bytes > size:
-                    check_header(file, window, at, position, size)
+                    is_unknown = magic > MAGIC and RECORD_BATCH_OVERHEAD <= size_bytes <= size - position
+                    if not (is_unknown and self._keeps_unknown):
+                        check_header(file, window, at, position, size)
+                    unknown.append(position)  # as in Kafka, all that counts is the CRC
                 if at + size_bytes > len(window):
                     window = file.pread(min(max(BATCHES_WINDOW, size_bytes), size - position), position)
                     view = memoryview(window)
@@ -335,13 +354,22 @@ def _find_loss(
         return "although the log was closed properly"
     position = segment.size_bytes
     file = segment.file.open()
-    found = find_valid_batch(file, position, size, next_offset)
+    found = _find_good_batch(segment, position, size, next_offset)
     if found is not None and not has_hole(file, position, found, next_offset):
         return f"although a good batch follows at byte {found}"
     for other in later:
-        if find_valid_batch(other.file.open(), 0, other.size_bytes, next_offset) is not None:
+        if _find_good_batch(other, 0, other.size_bytes, next_offset) is not None:
             return f"although {other.file.path} follows"
     return None
+
+
+def _find_good_batch(segment: Segment, position: int, size: int, next_offset: int) -> int | None:
+    """Where one follows; so many places may look like one that it is better to believe it."""
+    lowest = max(segment.base_offset, next_offset)
+    highest = segment.base_offset + RELATIVE_OFFSET_MAX
+    return find_next_batch(
+        segment.file.open(), position, size, lowest, highest, size - position, trusts_unseen=True
+    )
 
 
 SECTOR = 512

@@ -4,20 +4,32 @@ The walks check no CRC.  CorruptLog is raised where the bytes are no batch, or n
 a crash that is the torn tail: TornBatch), UnsupportedFormat at an entry in the format of an old Kafka.
 """
 
+import re
 from collections.abc import Iterator
 from struct import Struct
 
-from protocol.records.batch import LOG_OVERHEAD, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
-from protocol.records.errors import CorruptRecords
+from protocol.records.batch import (
+    ATTRIBUTES_POSITION,
+    LOG_OVERHEAD,
+    MAGIC,
+    RECORD_BATCH_OVERHEAD,
+    RecordBatch,
+)
+from protocol.records.checksum import crc32c
 from storage.errors import CorruptLog, TornBatch, UnsupportedFormat
 from storage.filesystem import File
 
 # Base offset, length, magic and last offset delta: all that finding an offset needs.
 _PLACE = Struct(">qi4xb6xi")
 _MAGIC_POSITION = 16
+_SUPPOSED = Struct(">qi4xb6xi30xi")
+"""The same, and the record count."""
 
 _HEADERS_WINDOW = 4096
 BATCHES_WINDOW = 1 << 20
+
+SEARCH_BYTES_MAX = 1 << 30
+"""Bytes of supposed batches whose CRC is tried at most to find the next good one behind a damage."""
 
 
 def find_batch(file: File, offset: int, position: int, end: int) -> int | None:
@@ -103,38 +115,54 @@ def read_stored_batches(
         position += batch.size_bytes
 
 
-def find_valid_batch(file: File, position: int, end: int, lowest_offset: int) -> int | None:
-    """Where the first whole, undamaged batch starts in bytes ``position`` to ``end``; None if none does.
+def find_next_batch(
+    file: File,
+    position: int,
+    end: int,
+    lowest: int,
+    highest: int,
+    size_max: int,
+    *,
+    trusts_unseen: bool = False,
+) -> int | None:
+    """Where the first sound batch with offsets from ``lowest`` to ``highest`` begins, from a byte on.
 
-    For bytes behind a damage, where nothing says how long the damaged batch was.  Its offsets must be at
-    least ``lowest_offset``.
+    For bytes behind a damage, where nothing says how long the damaged batch was.  Bytes that cannot be the
+    beginning of one are passed over at the speed of a regular expression: files may be large, and hold
+    anything.  Where very many places look like the beginning of one, not all are tried: whether the next
+    of them counts as sound then is ``trusts_unseen``.
     """
-    start = position
+    high_halves = {re.escape((offset >> 32).to_bytes(4)) for offset in (lowest, highest)}
+    # It begins with one byte, for which the search is fast: the format's number.
+    header = re.compile(
+        b"\\x02(?=.{4}\\x00)(?<=(?:%s).{12}\\x02)" % b"|".join(sorted(high_halves)), re.DOTALL
+    )
+    budget = SEARCH_BYTES_MAX
     while position < end:
         window = file.pread(min(BATCHES_WINDOW, end - position), position)
-        at = -1
-        while (at := window.find(MAGIC, at + 1)) >= 0:
-            found = position + at - _MAGIC_POSITION
-            if found >= start and _is_valid_batch(file, found, end, lowest_offset):
-                return found
-        position += len(window)
+        if len(window) < RECORD_BATCH_OVERHEAD:
+            return None
+        for match in header.finditer(window):
+            at = match.start() - _MAGIC_POSITION
+            if at + RECORD_BATCH_OVERHEAD > len(window):
+                break
+            base_offset, length, magic, last_delta, count = _SUPPOSED.unpack_from(window, at)
+            size = length + LOG_OVERHEAD
+            if (
+                magic == MAGIC
+                and lowest <= base_offset <= highest
+                and RECORD_BATCH_OVERHEAD <= size <= min(end - position - at, size_max)
+                and last_delta >= 0
+                and 0 <= count <= last_delta + 1
+            ):
+                budget -= size
+                if budget < 0:
+                    return position + at if trusts_unseen else None
+                batch = RecordBatch(file.pread(size, position + at))
+                if crc32c(batch.data[ATTRIBUTES_POSITION:]) == batch.crc:
+                    return position + at
+        position += len(window) - RECORD_BATCH_OVERHEAD + 1
     return None
-
-
-def _is_valid_batch(file: File, position: int, end: int, lowest_offset: int) -> bool:
-    header = file.pread(_PLACE.size, position)
-    if len(header) < _PLACE.size:
-        return False
-    base_offset, length, magic, last_offset_delta = _PLACE.unpack(header)
-    if magic != MAGIC or base_offset < lowest_offset or last_offset_delta < 0:
-        return False
-    if length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD or position + LOG_OVERHEAD + length > end:
-        return False
-    try:
-        RecordBatch(file.pread(LOG_OVERHEAD + length, position)).check_crc()
-    except CorruptRecords:
-        return False
-    return True
 
 
 def check_header(file: File, window: bytes, at: int, position: int, end: int) -> RecordBatch:

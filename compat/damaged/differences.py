@@ -29,22 +29,16 @@ EXPLAINED: Final = (
         "a search goes on with the next segment where one has lost its records; Kafka finds nothing",
     ),
     Explained(
-        "(unclean, )?(a short length|an unknown format|an old format) in a middle segment",
+        "(unclean, )?(a short length|an old format) in a middle segment"
+        f"|{ANY}an unknown format in a middle segment",
         READ,
         "a header that cannot be one is CORRUPT_MESSAGE, or KAFKA_STORAGE_ERROR if it is that of an old "
         "format; Kafka serves the bytes, or fails with UNKNOWN_SERVER_ERROR",
     ),
     Explained(
-        "(a huge length|an unknown format) in the last segment",
+        "a huge length in the last segment|(unclean, )?an unknown format in the last segment",
         READ,
         "readers are told of the damage; those of Kafka wait for ever, or get what they cannot read",
-    ),
-    Explained(
-        "unclean, an unknown format in the last segment"
-        "|unclean and never flushed, an unknown format in a middle segment",
-        KEPT,
-        "recovery takes a format that there is not for damage and cuts there; Kafka checks only what the CRC "
-        "covers, and keeps a batch that no client can read",
     ),
     Explained(
         "(zeros|garbage) behind the last batch",

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from struct import Struct
 from typing import NamedTuple
 
 from protocol.limits import RECORDS_SIZE_MAX
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,
-    LOG_OVERHEAD,
     MAGIC,
     RECORD_BATCH_OVERHEAD,
     RecordBatch,
@@ -17,15 +15,12 @@ from protocol.records.checksum import crc32c
 from storage.errors import CorruptFile, CorruptLog, TornBatch, UnsupportedFormat
 from storage.filesystem import File
 from storage.recovery import SECTOR, has_hole
-from storage.stored_batches import check_header
+from storage.stored_batches import check_header, find_next_batch
 
 WINDOW = 1 << 20
 
 WHOLE_MAX = RECORDS_SIZE_MAX + RECORD_BATCH_OVERHEAD
 """Bytes of the largest batch that is held in memory; of a larger one only header and CRC are checked."""
-
-SEARCH_BYTES_MAX = 1 << 30
-"""Bytes of supposed batches whose CRC is tried at most to find the next good one behind a damage."""
 
 
 class Unreadable(NamedTuple):
@@ -41,6 +36,8 @@ class Unreadable(NamedTuple):
     """Some of it was never written: a power cut has kept what was written later."""
     header: RecordBatch | None = None
     """Of the batch that it begins with, if just the CRC is wrong."""
+    next_offset: int | None = None
+    """Where a batch ends of which only the format is unknown: its CRC is right, and no start cuts it."""
 
 
 class ReadBatch(NamedTuple):
@@ -79,8 +76,11 @@ def read_leniently(file: File, size: int, base_offset: int) -> Iterator[ReadBatc
                 header = batch
                 raise CorruptLog(file.path, position, f"the CRC is {batch.crc}, that of the bytes is {crc}")
         except (CorruptLog, UnsupportedFormat) as error:
-            found = _find_behind(file, error, position, size, next_offset, base_offset, header)
+            found = _unknown_format(file, window, at, position, size) or _find_behind(
+                file, error, position, size, next_offset, base_offset, header
+            )
             yield found
+            next_offset = max(next_offset, found.next_offset or 0)
             position = found.end
             window = b""
             continue
@@ -98,7 +98,7 @@ def _find_behind(
     base_offset: int,
     header: RecordBatch | None,
 ) -> Unreadable:
-    found = find_next_batch(file, position + 1, size, next_offset, base_offset + (1 << 31))
+    found = find_next_batch(file, position + 1, size, next_offset, base_offset + (1 << 31), WHOLE_MAX)
     reason = error.reason
     is_torn = isinstance(error, TornBatch) and found is None
     if found is None and _is_zero(file, position, size):
@@ -109,6 +109,19 @@ def _find_behind(
     ends_in_hole = found is None and last_sector < size and _is_zero(file, last_sector, size)
     hole = ends_in_hole or has_hole(file, position, end, next_offset)
     return Unreadable(position, end, _without_position(reason), is_torn, hole, header)
+
+
+def _unknown_format(file: File, window: bytes, at: int, position: int, size: int) -> Unreadable | None:
+    if len(window) - at < RECORD_BATCH_OVERHEAD:
+        return None
+    batch = RecordBatch(window, at)
+    if batch.magic <= MAGIC or not RECORD_BATCH_OVERHEAD <= batch.size_bytes <= size - position:
+        return None
+    if _crc_of(file, position, batch) != batch.crc:
+        return None
+    reason = f"a batch of format {batch.magic}, which nobody can read, although its CRC is right"
+    end = position + batch.size_bytes
+    return Unreadable(position, end, reason, is_torn=False, next_offset=batch.next_offset)
 
 
 def _without_position(reason: str) -> str:
@@ -136,48 +149,3 @@ def _is_zero(file: File, position: int, size: int) -> bool:
             return False
         position += len(piece)
     return True
-
-
-_MAGIC_POSITION = 16
-
-_PLACE = Struct(">qi4xbI2xi30xi")
-"""Base offset, length, magic, CRC, last offset delta and record count."""
-
-
-def find_next_batch(file: File, position: int, end: int, lowest: int, highest: int) -> int | None:
-    """Where the first sound batch with offsets from ``lowest`` to ``highest`` begins, from a byte on.
-
-    Bytes that cannot be the beginning of one are passed over at the speed of a regular expression: files
-    may be large, and hold anything.
-    """
-    high_halves = {re.escape((offset >> 32).to_bytes(4)) for offset in (lowest, highest)}
-    # It begins with one byte, for which the search is fast: the format's number.
-    header = re.compile(
-        b"\\x02(?=.{4}\\x00)(?<=(?:%s).{12}\\x02)" % b"|".join(sorted(high_halves)), re.DOTALL
-    )
-    budget = SEARCH_BYTES_MAX
-    while position < end:
-        window = file.pread(min(WINDOW, end - position), position)
-        if len(window) < RECORD_BATCH_OVERHEAD:
-            return None
-        for match in header.finditer(window):
-            at = match.start() - _MAGIC_POSITION
-            if at + RECORD_BATCH_OVERHEAD > len(window):
-                break
-            base_offset, length, magic, _, last_delta, count = _PLACE.unpack_from(window, at)
-            size = length + LOG_OVERHEAD
-            if (
-                magic == MAGIC
-                and lowest <= base_offset <= highest
-                and RECORD_BATCH_OVERHEAD <= size <= min(end - position - at, WHOLE_MAX)
-                and last_delta >= 0
-                and 0 <= count <= last_delta + 1
-            ):
-                budget -= size
-                if budget < 0:
-                    return None
-                batch = RecordBatch(file.pread(size, position + at))
-                if crc32c(batch.data[ATTRIBUTES_POSITION:]) == batch.crc:
-                    return position + at
-        position += len(window) - RECORD_BATCH_OVERHEAD + 1
-    return None

@@ -107,6 +107,9 @@ class SegmentCheck:
 
     def see_unreadable(self, piece: Unreadable) -> None:
         """The next bytes are no sound batch."""
+        if piece.next_offset is not None:
+            self._see_unknown_format(piece, piece.next_offset)
+            return
         log = self._log
         rest = self._size - piece.position
         reaches_end = piece.end == self._size
@@ -136,9 +139,19 @@ class SegmentCheck:
             log.is_cut = True
         if not (will_be_cut and reaches_end and self._is_last):
             log.pass_over()
+        self._skip_to(piece.end)
+
+    def _see_unknown_format(self, piece: Unreadable, next_offset: int) -> None:
+        self._findings.damage(self._path, piece.reason, piece.position)
+        self._log.next_offset = max(next_offset, self._log.next_offset)
+        self._log.pass_over()
+        self._skip_to(piece.end)
+
+    def _skip_to(self, end: int) -> None:
+        """Nothing before byte ``end`` says what indexes ought to say."""
         self._is_behind_damage = True
         if self._offset_index is not None:
-            self._offset_index.skip(piece.end)
+            self._offset_index.skip(end)
         if self._time_index is not None:
             self._time_index.skip()
 

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.records.batch import RecordBatch
 from storage.config import LogConfig
-from storage.errors import CorruptFile, UnsupportedFormat
+from storage.errors import CorruptFile, CorruptLog, UnsupportedFormat
 from storage.partition_log import PartitionLog
 from storage.recovery import Cut
 from tests.storage.builders import DIRECTORY, World, batch, marker, read_all, values
@@ -78,13 +78,18 @@ def test_any_flipped_bit_is_found(chance: Random) -> None:
         file = world.memory.open(LOG.format(0))
         position = chance.randrange(positions[1], positions[2])
         (byte,) = file.pread(1, position)
-        file.pwrite(bytes([byte ^ 1 << chance.randrange(8)]), position)
+        byte ^= 1 << chance.randrange(8)
+        file.pwrite(bytes([byte]), position)
         log = recover(world)
         # The leader epoch stands outside the CRC, and any will do.
         is_epoch = 12 <= position - positions[1] < 16
         # An offset may be too high, too: compaction leaves gaps.
         is_offset = position - positions[1] < 8
-        if is_epoch or (is_offset and log.log_end != 1):
+        # So may the format be one that nobody knows: the batch is not served then, but it is there.
+        is_format = position - positions[1] == 16 and 2 < byte < 128
+        if is_format:
+            assert log.log_end == 3
+        elif is_epoch or (is_offset and log.log_end != 1):
             assert len(read_all(log)) in (2, 3)
         else:
             assert log.log_end == 1
@@ -207,6 +212,50 @@ def test_records_of_an_old_format_are_left_alone() -> None:
     assert file.size() == size
 
 
+def test_a_batch_of_an_unknown_format_is_kept_if_its_crc_is_right() -> None:
+    """As in Kafka, whose readers cannot read it either: what follows it is still there."""
+    world, positions = crashed(*plain(3))
+    path = LOG.format(0)
+    size = world.memory.file_size(path)
+    world.memory.open(path).pwrite(b"\x63", positions[1] + 16)
+    log = recover(world)
+    assert (log.log_end, log.leader_epochs.latest) == (3, 2)
+    (line,) = world.reports
+    assert line.startswith(f"{path}: the batch at byte {positions[1]} is of an unknown format")
+    with pytest.raises(CorruptLog, match=f"at byte {positions[1]}"):
+        log.read(1, 1)
+    log.append_as_leader(batch(b"next"), 5, now_ms=0)
+    log.close()
+    assert world.memory.file_size(path) > size
+    assert world.open(CONFIG).log_end == 4
+
+
+def test_a_batch_of_an_unknown_format_is_damage_where_all_records_are_needed() -> None:
+    world, positions = crashed(*plain(3))
+    world.memory.open(LOG.format(0)).pwrite(b"\x63", positions[1] + 16)
+    with pytest.raises(CorruptFile, match=f"at byte {positions[1]}: .*format 99.*good batch follows"):
+        careful(world, Cut.TORN_TAIL)
+
+
+def test_a_batch_of_an_unknown_format_is_damage_if_its_crc_is_wrong() -> None:
+    world, positions = crashed(*plain(3))
+    file = world.memory.open(LOG.format(0))
+    file.pwrite(b"\x63", positions[1] + 16)
+    file.pwrite(b"\xee\xee", positions[1] + 65)
+    assert recover(world).log_end == 1
+    assert file.size() == positions[1]
+
+
+def test_missing_offsets_between_segments_are_told_and_go_on() -> None:
+    """As in Kafka: a power cut may have taken what had not been flushed, and left what came behind."""
+    world, _ = crashed(*plain(20))
+    bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
+    world.memory.remove(LOG.format(bases[1]))
+    assert recover(world).log_end == 20
+    missing = f"offsets {bases[1]} to {bases[2] - 1} before it are missing"
+    assert [line for line in world.reports if missing in line and LOG.format(bases[2]) in line]
+
+
 def test_offsets_that_go_back_are_damage() -> None:
     world, positions = crashed(*plain(3))
     world.memory.open(LOG.format(0)).pwrite((0).to_bytes(8), positions[2])
@@ -278,7 +327,7 @@ def test_damage_before_good_batches_is_no_torn_tail(chance: Random) -> None:
         world, positions = crashed(*plain(3))
         file = world.memory.open(LOG.format(0))
         position = chance.randrange(positions[1], positions[2])
-        if position - positions[1] < 16:  # what no CRC covers, and may be anything
+        if position - positions[1] <= 16:  # what no CRC covers, and may be anything
             continue
         (byte,) = file.pread(1, position)
         file.pwrite(bytes([byte ^ 1 << chance.randrange(8)]), position)

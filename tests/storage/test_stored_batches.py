@@ -1,10 +1,17 @@
 import pytest
 
 from protocol.records.batch import RecordBatch
+from storage import stored_batches
 from storage.errors import CorruptLog, TornBatch, UnsupportedFormat
 from storage.filesystem import File
-from storage.memory_filesystem import MemoryFileSystem
-from storage.stored_batches import find_batch, read_batch_size, read_headers, read_stored_batches
+from storage.memory_filesystem import MemoryFile, MemoryFileSystem
+from storage.stored_batches import (
+    find_batch,
+    find_next_batch,
+    read_batch_size,
+    read_headers,
+    read_stored_batches,
+)
 from tests.storage.builders import batch
 
 
@@ -129,3 +136,52 @@ def test_a_size_that_leaves_no_room_for_the_header() -> None:
     file, positions = stored(extra=bytes(small))
     with pytest.raises(CorruptLog):
         list(read_headers(file, 0, positions[-1] + len(small)))
+
+
+def find_good(file: File, position: int, end: int, lowest: int = 0) -> int | None:
+    return find_next_batch(file, position, end, lowest, lowest + 1000, end)
+
+
+def test_finds_an_undamaged_batch_behind_a_damage() -> None:
+    file, positions = stored(*various(6))
+    end = positions[-1]
+    assert find_good(file, positions[2] + 1, end) == positions[3]
+    file.pwrite(b"\xee", positions[3] + 70)
+    assert find_good(file, positions[2] + 1, end) == positions[4]
+    assert find_good(file, positions[2] + 1, end, lowest=99) is None, "not with such an offset"
+    assert find_good(file, positions[2] + 1, positions[4] + 80) is None, "not a whole one"
+    assert find_good(file, positions[5] + 1, end) is None
+
+
+def test_finds_a_batch_that_lies_across_two_windows() -> None:
+    good = batch(b"good")
+    for before in range((1 << 20) - 70, (1 << 20) + 3, 7):
+        file = MemoryFileSystem().open("log", create=True)
+        file.pwrite(bytes(before), 0)
+        file.pwrite(good.data, before)
+        assert find_good(file, 0, file.size()) == before
+
+
+def test_a_file_full_of_beginnings_of_long_batches_takes_no_time_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of them would have to be read to the file's end."""
+    header = bytearray(batch(b"").data[:61])
+    count = 2000
+    header[8:12] = (61 * count // 2).to_bytes(4)
+    file = MemoryFileSystem().open("log", create=True)
+    file.pwrite(bytes(header) * count, 0)
+    checked = 0
+    read = type(file).pread
+
+    def pread(file: MemoryFile, size: int, position: int) -> bytes:
+        nonlocal checked
+        checked += size
+        return read(file, size, position)
+
+    monkeypatch.setattr(type(file), "pread", pread)
+    monkeypatch.setattr(stored_batches, "SEARCH_BYTES_MAX", 1 << 20)
+    end = file.size()
+    assert find_next_batch(file, 0, end, 0, 1000, end) is None
+    assert find_next_batch(file, 0, end, 0, 1000, end, trusts_unseen=True) is not None
+    assert checked <= 2 * (1 << 20) + 4 * end

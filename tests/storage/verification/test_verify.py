@@ -112,7 +112,7 @@ def written(path: str, content: bytes) -> Damage:
     [
         (patched(FIRST_LOG, 70, b"?"), FIRST_LOG, 0, "the CRC is "),
         (patched(FIRST_LOG, 16, b"\1"), FIRST_LOG, 0, "record format 1, from before Kafka 0.11"),
-        (patched(FIRST_LOG, 16, b"\7"), FIRST_LOG, 0, "no record batch: format 7"),
+        (patched(FIRST_LOG, 16, b"\7"), FIRST_LOG, 0, "a batch of format 7, which nobody can read"),
         (patched(FIRST_LOG, 8, b"\x7f"), FIRST_LOG, 0, "the next good batch begins at byte "),
         (patched(FIRST_LOG, 7, b"\1"), FIRST_LOG, 0, "offsets 0 to 0 are missing"),
         (patched(SECOND_LOG, 7, b"\0"), SECOND_LOG, 0, "offset 0 where 26 or more must be"),
@@ -177,6 +177,13 @@ def test_what_a_start_would_cut_although_good_records_follow(killed: Directory) 
     size = len(killed.read(FIRST_LOG))
     assert damage.path == FIRST_LOG
     assert f"a start would cut off all {size} bytes from here on and remove the segments" in damage.text
+
+
+def test_a_batch_of_an_unknown_format_is_damage_that_no_start_cuts_off(killed: Directory) -> None:
+    killed.patch(LAST_LOG, 78 + 16, b"\7")
+    (damage,) = killed.damages()
+    assert (damage.path, damage.position) == (LAST_LOG, 78)
+    assert damage.text == "a batch of format 7, which nobody can read, although its CRC is right"
 
 
 def test_what_was_on_the_device_must_still_be_there(killed: Directory) -> None:
