@@ -1,5 +1,7 @@
 """DescribeShareGroupOffsets (90): where share groups stand, and how far the ends are (KIP-1226)."""
 
+from typing import Final
+
 from broker.coordination.tickets import Ticket, answer_of_all
 from broker.network.call import Call
 from broker.network.waiting import Waiting
@@ -17,6 +19,8 @@ from protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+
+UNEXPECTED_TEXT: Final = "The server experienced an unexpected error when processing the request."
 
 
 def handle(
@@ -45,10 +49,16 @@ def ask(group: DescribeShareGroupOffsetsRequestGroup, services: Services) -> Tic
     partitions = {
         topics[topic.topic_name].id: topic.partitions for topic in group.topics if topic.topic_name in topics
     }
+    if any(index < 0 for indexes in partitions.values() for index in indexes):
+        return settled(Done(ErrorCode.UNKNOWN_SERVER_ERROR, UNEXPECTED_TEXT))
     if partitions:
         return describe_offsets(services.groups, group.group_id, partitions)
+    return settled(Done())
+
+
+def settled(done: Done) -> Ticket[Done]:
     ticket = Ticket(Done)
-    ticket.settle(Done())
+    ticket.settle(done)
     return ticket
 
 
@@ -76,7 +86,7 @@ def describe(
         for topic_id, partitions in found.items()
         if topic_id in image.topics_by_id
     ]
-    for topic in group.topics or ():
+    for topic in group.topics or () if done.error is ErrorCode.NONE else ():
         if topic.topic_name not in image.topics:
             nothing = [
                 DescribeShareGroupOffsetsResponsePartition(

@@ -53,6 +53,8 @@ TASKS_OF_A_REFUSED_ID: Final = (
 
 NO_RANGE: Final = "Kafka names a range that ends before it begins"
 
+FORGOTTEN: Final = "Kafka forgets the group without a record of it, and has it again when it starts anew"
+
 KNOWN: Final = (
     Known("produce: null records: *", "hangs", "INVALID_RECORD", STUCK),
     Known("fetch: topics without name and id: two, waiting", "hangs", "UNKNOWN_SERVER_ERROR", STUCK),
@@ -64,6 +66,20 @@ KNOWN: Final = (
         "OUT_OF_ORDER_SEQUENCE_NUMBER",
         "success",
         "a batch that was refused for its epoch must not stand in the way of those who may write",
+    ),
+    Known("share_offsets: partitions that cannot be: unknown", "hangs", "success", STUCK),
+    Known(
+        "group_migration: a stranger at an empty group: the group",
+        "GROUP_ID_NOT_FOUND",
+        "success",
+        FORGOTTEN,
+    ),
+    Known(
+        "group_migration: a stranger at an empty group: another member",
+        "success",
+        "success",
+        FORGOTTEN,
+        "/member_epoch",
     ),
     Known("transactions: adding for no transaction: *", "hangs", "INVALID_REQUEST", STUCK),
     Known("cluster: *: *", "7-33", "25-33", OLD_LEVELS, "/supported_features/metadata.version"),

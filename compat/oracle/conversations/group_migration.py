@@ -267,3 +267,14 @@ def empty_groups_are_of_the_kind_of_their_first_member(talk: Talk) -> None:
     talk.settle_groups()
     talk.ask("list it at last", ListGroupsRequest())
     talk.ask("its offset at last", fetch(talk, group))
+
+
+@conversation(ApiKey.JOIN_GROUP, BEAT)
+def a_stranger_at_an_empty_group(talk: Talk) -> None:
+    topic, group = talk.topic("t"), at_once(talk)
+    talk.ask("a member", join(group, FIRST, topic))
+    talk.ask("it leaves", leave(group, FIRST))
+    talk.ask("a stranger joins", classic.join(group, classic.STRANGER))
+    talk.settle_groups()
+    talk.ask("the group", describe(group))
+    talk.ask("another member", join(group, SECOND, topic))

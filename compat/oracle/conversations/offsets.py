@@ -278,6 +278,9 @@ def deleting(talk: Talk) -> None:
     twice = delete(group, (topic.name, 0), (NOWHERE.name, 0))
     twice.topics += delete(group, (topic.name, 0), (NOWHERE.name, 1)).topics
     talk.ask("of topics named twice", twice)
+    twice = delete(group, (topic.name, 0))
+    twice.topics += delete(group, (topic.name, 0)).topics
+    talk.ask("of a topic named twice", twice)
     empty = delete(group, (topic.name, 0))
     empty.topics += [OffsetDeleteRequestTopic(name=name) for name in (topic.name, NOWHERE.name)]
     talk.ask("of topics without partitions", empty)

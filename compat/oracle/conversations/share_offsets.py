@@ -133,6 +133,14 @@ def a_group_that_comes_back(talk: Talk) -> None:
     talk.ask("it has begun", offsets(group, (topic, [0])))
 
 
+@conversation(DESCRIBE)
+def partitions_that_cannot_be(talk: Talk) -> None:
+    topic, group = talk.topic("t"), talk.name("g")
+    talk.ask("negative", offsets(group, (topic, [-1])))
+    talk.ask("negative, and an unknown topic", offsets(group, (topic, [0, -1]), ("nowhere-at-all", [0])))
+    talk.ask_in_vain("unknown", offsets(group, (topic, [7])))
+
+
 @conversation(DESCRIBE, ALTER, DELETE)
 def faults(talk: Talk) -> None:
     topic = talk.topic("t")
