@@ -23,13 +23,13 @@ def uuid_to_text(uuid: bytes) -> str:
 
 
 def uuid_from_text(text: str) -> bytes:
-    """The 16 bytes of ``text``; ``ValueError`` if it is not the text of a UUID."""
+    """The 16 bytes of ``text``, which may be padded; ``ValueError`` if it is not the text of a UUID."""
     try:
-        raw = text.encode("ascii").translate(_FROM_URL_ALPHABET)
-        uuid = binascii.a2b_base64(raw + b"=" * (-len(raw) % 4))
+        raw = text.removesuffix("==").encode("ascii").translate(_FROM_URL_ALPHABET)
+        uuid = binascii.a2b_base64(raw + b"==", strict_mode=True)
     except (UnicodeEncodeError, binascii.Error) as error:
         raise ValueError(f"not a UUID in base64: {text!r}") from error
-    if len(text) > 24 or len(uuid) != 16:
+    if len(uuid) != 16:
         raise ValueError(f"not 16 bytes in base64: {text!r}")
     return uuid
 
@@ -40,4 +40,5 @@ def is_reserved(uuid: bytes) -> bool:
 
 
 _TO_URL_ALPHABET = bytes.maketrans(b"+/", b"-_")
-_FROM_URL_ALPHABET = bytes.maketrans(b"-_", b"+/")
+_FROM_URL_ALPHABET = bytes.maketrans(b"-_+/", b"+/!!")
+"""The two signs of the other alphabet become none at all."""

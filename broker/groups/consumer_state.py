@@ -7,7 +7,12 @@ from broker.groups.consumer_member import LEAVING_EPOCH, NOTHING_OWNED, Consumer
 from broker.groups.modern import ModernGroup
 from broker.groups.settings import GroupSettings
 from broker.groups.subscriptions import ResolvedRegex, Subscriptions
-from broker.groups.target_assignment import TargetAssignment, read_partitions, stored_partitions
+from broker.groups.target_assignment import (
+    INITIAL_EPOCH,
+    TargetAssignment,
+    read_partitions,
+    stored_partitions,
+)
 from protocol.schema import Message
 from protocol.stored.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -77,7 +82,8 @@ class StoredConsumerGroup(ModernGroup[ConsumerMember]):
                 self.target.by_member[key.member_id] = read_partitions(value.topic_partitions)
         elif isinstance(key, ConsumerGroupTargetAssignmentMetadataKey):
             assert value is None or isinstance(value, ConsumerGroupTargetAssignmentMetadataValue)
-            self.target.epoch = LEAVING_EPOCH if value is None else value.assignment_epoch
+            # Without a value it may be the end of a group before this one, which was of the same name.
+            self.target.epoch = INITIAL_EPOCH if value is None else value.assignment_epoch
             self.target.computed_ms = 0 if value is None else value.assignment_timestamp
         elif isinstance(key, ConsumerGroupRegularExpressionKey):
             assert value is None or isinstance(value, ConsumerGroupRegularExpressionValue)

@@ -13,6 +13,7 @@ from broker.groups.modern import ModernGroup
 from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
 from broker.groups.target_assignment import (
+    INITIAL_EPOCH,
     NOTHING,
     TargetAssignment,
     read_partitions,
@@ -184,7 +185,8 @@ class ShareGroup(ModernGroup[ShareMember]):
                 self.target.by_member[key.member_id] = read_partitions(value.topic_partitions)
         elif isinstance(key, ShareGroupTargetAssignmentMetadataKey):
             assert value is None or isinstance(value, ShareGroupTargetAssignmentMetadataValue)
-            self.target.epoch = -1 if value is None else value.assignment_epoch
+            # Without a value it may be the end of a group before this one, which was of the same name.
+            self.target.epoch = INITIAL_EPOCH if value is None else value.assignment_epoch
             self.target.computed_ms = 0 if value is None else value.assignment_timestamp
         elif isinstance(key, ShareGroupStatePartitionMetadataKey):
             assert value is None or isinstance(value, ShareGroupStatePartitionMetadataValue)

@@ -322,3 +322,14 @@ async def test_a_loaded_group_is_the_same_and_its_sessions_begin_anew(room: Cons
     assert "a" in again.consumers.members
     again.pass_ms(1)
     assert "a" not in again.consumers.members
+
+
+async def test_the_end_of_a_group_says_nothing_of_the_next_one_of_that_name(room: ConsumerRoom) -> None:
+    """Of each piece of the log that is read only the last record of a key counts."""
+    room.entered("a", client_id="x" * room.log.read_bytes_max)  # read in a piece of its own
+    room.beat("a", -1)
+    assert room.delete("group") is ErrorCode.NONE
+    room.beat_later("b", 0, topics=[], regex="t")
+    again = await room.restarted()
+    assert again.log.reads == 2
+    assert again.consumers.target.epoch == room.consumers.target.epoch

@@ -5,6 +5,7 @@ from broker.groups.requests import ConsumerGroupDescription
 from broker.groups.settings import GroupSettings
 from broker.share.group import ShareGroup, TopicState
 from protocol.error_codes import ErrorCode
+from protocol.stored.group_records import ShareGroupTargetAssignmentMetadataKey
 from tests.broker.share.share_room import ShareRoom
 
 FORTY_SIX_SECONDS_MS = 46_000
@@ -141,6 +142,13 @@ async def test_a_deleted_group_is_gone_after_a_restart_too() -> None:
     assert room.delete() is ErrorCode.NONE
     assert not room.machine.groups
     assert not (await room.restarted()).machine.groups
+
+
+def test_the_end_of_a_group_says_nothing_of_the_next_one_of_that_name() -> None:
+    group = ShareGroup("group", GroupSettings(), ShareRoom().cluster)
+    epoch = group.target.epoch
+    group.apply(ShareGroupTargetAssignmentMetadataKey(group_id="group"), None)
+    assert group.target.epoch == epoch
 
 
 def test_deleted_topics_are_forgotten() -> None:

@@ -59,18 +59,25 @@ def means_nothing(path: str, before: bytes, position: int, after: bytes) -> bool
         # Any version is accepted that is not negative, and of the last of 22 letters two bits count.
         return before.index(b"\n") > position >= len(b"version: ") or position == len(before) - 1
     if name == "meta.properties":
-        # A comment, the cluster's name, which nothing else repeats, and bits of a letter that do not count.
-        line = before.split(b"\n")[before.count(b"\n", 0, position)]
-        is_last_letter = position == len(before) - 2
-        return (
-            line.startswith((b"#", b"cluster.id="))
-            or is_last_letter
-            or after[position : position + 1] == b"#"
-        )
+        return says_the_same_of_a_node(before, position, after[position : position + 1])
     if name == "quorum-state":
         # Who leads and whom this node voted for; the epoch must not be older than the log's.
         return means_an_election(after)
     return False
+
+
+def says_the_same_of_a_node(before: bytes, position: int, now: bytes) -> bool:
+    """Of a comment, of the cluster's name, which nothing else repeats, or another spelling of the same."""
+    line = before.split(b"\n")[before.count(b"\n", 0, position)]
+    was = before[position : position + 1]
+    return (
+        line.startswith((b"#", b"cluster.id="))
+        or (line.startswith(b"version=") and was == b"1" and now == b"0")  # both may have these properties
+        or (was == b"=" and now == b":")
+        or (position == len(before) - 1 and now == b"\\")  # it continues a line that has no more
+        or position == len(before) - 2  # of the last of 22 letters two bits count
+        or now == b"#"
+    )
 
 
 LOG_START_OF_OLD = 41
