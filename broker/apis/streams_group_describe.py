@@ -1,5 +1,7 @@
 """StreamsGroupDescribe (89): state, topology and members of streams groups (KIP-1071)."""
 
+from typing import Final
+
 from broker.apis.authorized_operations import ALL_ON_GROUP
 from broker.apis.error_texts import fitting
 from broker.coordination.tickets import answer_of_all
@@ -14,6 +16,9 @@ from protocol.messages.streams_group_describe import (
     StreamsGroupDescribeResponse,
 )
 
+NO_DESCRIPTION: Final = 1
+"""``TopologyDescriptionStatus``: nobody has given the broker one (KIP-1331)."""
+
 
 def handle(
     request: StreamsGroupDescribeRequest, call: Call
@@ -27,8 +32,11 @@ def handle(
         groups = [ticket.outcome for ticket in tickets]
         for group in groups:
             group.error_message = fitting(group.error_message)
-            if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
-                group.authorized_operations = ALL_ON_GROUP
+            if group.error_code == ErrorCode.NONE:
+                if request.include_authorized_operations:
+                    group.authorized_operations = ALL_ON_GROUP
+                if request.include_topology_description:
+                    group.topology_description_status = NO_DESCRIPTION
         return StreamsGroupDescribeResponse(groups=groups)
 
     return answer_of_all(tickets, answer)

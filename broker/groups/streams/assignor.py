@@ -5,15 +5,13 @@ without moving its tasks.  Racks and client tags play no part in it, and nobody 
 Kafka 4.4.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from broker.groups.java_order import in_java_order, in_java_order_of_computed, text_as_java_compares
 from broker.groups.streams.configured import ConfiguredSubtopology
 from broker.groups.streams.least_loaded import LeastLoaded
-
-Tasks = Mapping[str, Set[int]]
-"""Partitions by subtopology.  Subtopologies without partitions are not in it."""
+from broker.groups.streams.tasks import Tasks
 
 TaskOffsets = Mapping[str, Mapping[int, int]]
 """By subtopology and partition: how far all the state of a task is on a member's disk."""

@@ -121,7 +121,8 @@ class StoredStreamsGroup(ModernGroup[StreamsMember]):
                 )
         elif isinstance(key, StreamsGroupTargetAssignmentMetadataKey):
             assert value is None or isinstance(value, StreamsGroupTargetAssignmentMetadataValue)
-            self.target_epoch = LEAVING_EPOCH if value is None else value.assignment_epoch
+            # Without a value it may be the end of a group before this one, which was of the same name.
+            self.target_epoch = INITIAL_EPOCH if value is None else value.assignment_epoch
             self.target_computed_ms = 0 if value is None else value.assignment_timestamp
         elif isinstance(key, StreamsGroupTopologyKey):
             assert value is None or isinstance(value, StreamsGroupTopologyValue)

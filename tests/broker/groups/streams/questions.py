@@ -7,9 +7,10 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from broker.groups.streams.assignor import TaskMember, TaskProblem, Tasks, assign_sticky
+from broker.groups.streams.assignor import TaskMember, TaskProblem, assign_sticky
 from broker.groups.streams.configured import ConfiguredSubtopology, InternalTopic, configure
 from broker.groups.streams.describing import describe_configured, describe_told
+from broker.groups.streams.tasks import Tasks
 from broker.groups.streams.topology import required_topics, stored_topology
 from protocol.errors import KafkaError
 from protocol.messages.streams_group_heartbeat import (
