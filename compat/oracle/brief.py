@@ -17,6 +17,7 @@ from compat.oracle.fields import (
     TEXTS,
     TIMES,
     UNORDERED,
+    UNORDERED_TEXTS,
     WITHOUT_INTERNAL_TOPICS,
 )
 from compat.oracle.names import Names, Unnamed
@@ -94,6 +95,8 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
         return _text(value)
     if path in TEXTS and value:
         return SOME_TEXT
+    if path in UNORDERED_TEXTS:
+        return _with_names_in_order(value)
     if path in TABLES:
         return TABLES[path](value)
     if isinstance(value, list):
@@ -107,6 +110,11 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
     if path in TIMES:
         return _time(value, names.origin.began_ms)
     return names.address(ADDRESSES[path], value) if path in ADDRESSES else value
+
+
+def _with_names_in_order(text: str) -> str:
+    start, colon, names = text.partition(": ")
+    return start + colon + ", ".join(sorted(names.split(", ")))
 
 
 def _list(values: list[Any], path: str, names: Names) -> list[Json]:

@@ -146,6 +146,9 @@ UNORDERED: Final = (
 )
 """Lists whose order in Kafka is that of a hash table: compared by their contents."""
 
+UNORDERED_TEXTS: Final = ("StreamsGroupHeartbeat.status.status_detail",)
+"""Texts that end in such a list, behind a colon: compared with its names in their order."""
+
 SHARED: Final = {
     "DescribeLogDirs.results.topics": "name",
     "DescribeTopicPartitions.topics": "name",
