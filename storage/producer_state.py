@@ -141,7 +141,8 @@ class ProducerState:
             known = None if entry is None else _repeated(entry, batch)
             if known is not None:
                 return known
-            self._check_verified(batch, entry, verification)
+            self._check_verified(batch, verification)
+            self._check_first_sequence(batch, entry, verification)
         if entry is None:
             # A producer that was never seen, or forgotten, may start anywhere.
             if batch.producer_epoch < NO_EPOCH:
@@ -162,31 +163,33 @@ class ProducerState:
         self._check_transaction(entry, batch)
         return None
 
-    def _check_verified(
-        self, batch: RecordBatch, entry: ProducerEntry | None, verification: Verification | None
-    ) -> None:
+    def _check_verified(self, batch: RecordBatch, verification: Verification | None) -> None:
         if self._is_open(batch.producer_id, batch.producer_epoch):
             return
-        expected = self._verifications.get(batch.producer_id)
-        if verification is None or verification is not expected:
+        if verification is None or verification is not self._verifications.get(batch.producer_id):
             raise UnverifiedTransaction(batch.producer_id, batch.producer_epoch)
-        if batch.base_sequence == NO_SEQUENCE:
+
+    def _check_first_sequence(
+        self, batch: RecordBatch, entry: ProducerEntry | None, verification: Verification | None
+    ) -> None:
+        """Of a transaction that the coordinator was asked about."""
+        if verification is None or self._is_open(batch.producer_id, batch.producer_epoch):
             return
-        if batch.base_sequence > expected.lowest_sequence:
+        if batch.base_sequence > verification.lowest_sequence:
             raise OutOfOrderSequence(
-                batch.producer_id, batch.producer_epoch, batch.base_sequence, expected.lowest_sequence - 1
+                batch.producer_id, batch.producer_epoch, batch.base_sequence, verification.lowest_sequence - 1
             )
         is_new = entry is None or not entry.batches
-        if expected.starts_at_zero and is_new and batch.base_sequence != 0:
+        if verification.starts_at_zero and is_new and batch.base_sequence != 0:
             raise OutOfOrderSequence(
                 batch.producer_id, batch.producer_epoch, batch.base_sequence, NO_SEQUENCE
             )
 
     def check_internal(self, batch: RecordBatch, verification: Verification | None = VOUCHED) -> None:
-        """The same for what a coordinator of ours writes, which has no sequences."""
+        """The same for what a coordinator of ours writes, whose sequences mean nothing."""
         entry = self.entries.get(batch.producer_id)
         if batch.is_transactional and verification is not VOUCHED:
-            self._check_verified(batch, entry, verification)
+            self._check_verified(batch, verification)
         if entry is not None:
             self._check_epoch(entry, batch.producer_epoch)
             self._check_transaction(entry, batch)

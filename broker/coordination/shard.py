@@ -15,7 +15,7 @@ from broker.errors import ErrorCode, KafkaError, error_code_of
 from broker.logs import Log
 from protocol.errors import DecodeError, EncodeError
 from protocol.primitives import Buffer
-from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
 from protocol.records.control import EndTransactionMarker, build_end_transaction_marker
@@ -329,6 +329,8 @@ class Shard(Generic[M]):
             compression=self._compression,
             producer_id=writer.producer_id,
             producer_epoch=writer.producer_epoch,
+            # The number means nothing, but without one Kafka's cleaner would not touch the log.
+            base_sequence=NO_SEQUENCE if writer is _NO_WRITER else 0,
             is_transactional=writer is not _NO_WRITER,
         )
 

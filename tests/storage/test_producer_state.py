@@ -186,13 +186,14 @@ def test_after_a_marker_with_the_same_epoch_sequences_go_on() -> None:
     assert log.write(log.batch(2, is_transactional=True)) == 3
 
 
-def test_what_coordinators_write_has_an_epoch_but_no_sequence() -> None:
+def test_of_what_coordinators_write_the_epoch_counts_but_not_the_sequence() -> None:
     log = Log()
-    log.write(log.batch(0, epoch=1))
-    log.state.check_internal(log.batch(-1, epoch=1))
-    log.state.check_internal(log.batch(-1, producer_id=99))
+    log.write(log.batch(5, epoch=1))
+    for sequence in (-1, 0, 0, 9):
+        log.state.check_internal(log.batch(sequence, epoch=1))
+    log.state.check_internal(log.batch(0, producer_id=99))
     with pytest.raises(InvalidProducerEpoch):
-        log.state.check_internal(log.batch(-1, epoch=0))
+        log.state.check_internal(log.batch(0, epoch=0))
 
 
 # Transactions

@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.decision import Decision, Moment, StoredRecord, in_batches
+from broker.coordination.decision import Decision, Moment, StoredRecord, Writer, in_batches
 from broker.coordination.record_codec import RecordCodec
 from broker.coordination.shard import Shard
 from broker.coordination.tickets import Ticket
 from broker.logs import Log
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.records.batch import RecordBatch
 from protocol.records.builder import build_batch
 from protocol.records.control import EndTransactionMarker, build_end_transaction_marker
 from protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue
 from storage.errors import BatchTooLarge, DiskFailure
+from storage.transaction_verification import VOUCHED
 from tests.broker.coordination.fake_log import FakeLog
 
 CODEC = RecordCodec({2: GroupMetadataKey}, {2: GroupMetadataValue})
@@ -153,6 +155,20 @@ def test_a_decision_s_records_are_one_batch(desk: Desk) -> None:
     assert len(desk.log.batches) == 1
     assert len(desk.log.records()) == 2
     assert desk.machine.offsets == [0, 1]
+
+
+def test_records_of_a_transaction_have_a_sequence_or_else_kafka_could_not_compact_them(desk: Desk) -> None:
+    def put(machine: Numbers, ticket: Ticket[Any]) -> Decision:
+        decision = machine.put("a", 1, ticket)
+        decision.writer = Writer(7, 2, VOUCHED)
+        return decision
+
+    desk.ask(put)
+    desk.put("b", 2)
+    first, second = (RecordBatch(batch) for batch in desk.log.batches)
+    assert (first.producer_id, first.producer_epoch, first.base_sequence) == (7, 2, 0)
+    assert first.is_transactional
+    assert (second.producer_id, second.base_sequence) == (-1, -1)
 
 
 def test_without_a_leader_everything_is_refused() -> None:
