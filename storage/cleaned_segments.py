@@ -46,7 +46,7 @@ def clean(services: LogServices, job: CleaningJob, ready: Ready, moved: Moved) -
         offsets,
         transactions,
         {producer_id: LastRecord(last, epoch) for producer_id, last, epoch in job.last_records},
-        upper=job.upper,
+        high_watermark=job.high_watermark,
         now_ms=job.now_ms,
         delete_retention_ms=job.delete_retention_ms,
     )

@@ -104,6 +104,7 @@ class CleaningJob(NamedTuple):
     first_dirty: int
     upper: int
     """Where the cleanable part ends; the worker may stop earlier if its memory is full."""
+    high_watermark: int
     now_ms: int
     aborted: list[list[int]]
     """The fields of each ``AbortedTransaction`` that reaches into the cleanable part."""

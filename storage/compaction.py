@@ -168,15 +168,14 @@ class Survivors:
         transactions: Transactions,
         last_records: Mapping[int, LastRecord],
         *,
-        upper: int,
+        high_watermark: int,
         now_ms: int,
         delete_retention_ms: int,
     ) -> None:
-        """``upper`` is the offset below which the log is cleaned in this round."""
         self._offsets = offsets
         self._transactions = transactions
         self._last_records = last_records
-        self._upper = upper
+        self._high_watermark = high_watermark
         self._now_ms = now_ms
         self._new_horizon = now_ms + delete_retention_ms
 
@@ -227,8 +226,8 @@ class Survivors:
 
     def _must_stay(self, batch: RecordBatch) -> bool:
         """Whether the batch's header says what nothing else does."""
-        if batch.next_offset == self._upper:
-            return True  # where the cleaned part ends
+        if batch.next_offset == self._high_watermark:
+            return True  # nothing behind it would say how far consumers have got
         last = self._last_records.get(batch.producer_id) if batch.producer_id >= 0 else None
         if last is None:
             return False

@@ -461,12 +461,13 @@ class PartitionLog:
         upper = cleanable.first_uncleanable
         assert upper <= self.recovery_point, "what replaces a record is safe"
         bases = self._bases[: bisect_left(self._bases, upper)]
-        aborted = self._collect_aborted(0, bases[0], upper) if bases else []
+        aborted = self._collect_aborted(0, self.log_start, upper) if bases else []
         return CleaningJob(
             directory=self.directory,
             bases=bases,
             first_dirty=cleanable.first_dirty,
             upper=upper,
+            high_watermark=self.high_watermark,
             now_ms=now_ms,
             aborted=[list(each) for each in aborted],
             last_records=[

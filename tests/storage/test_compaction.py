@@ -48,7 +48,7 @@ def compact(
     *batches: RecordBatch,
     aborted: Sequence[AbortedTransaction] = (),
     last_records: dict[int, LastRecord] | None = None,
-    upper: int = 1000,
+    high_watermark: int = 1000,
     now_ms: int = NOW_MS,
     keys_max: int = 100,
     first_dirty: int = 0,
@@ -63,7 +63,7 @@ def compact(
         offsets,
         Transactions(aborted),
         last_records or {},
-        upper=upper,
+        high_watermark=high_watermark,
         now_ms=now_ms,
         delete_retention_ms=RETENTION_MS,
     )
@@ -215,14 +215,14 @@ def test_the_last_batch_of_a_producer_stays_without_its_records() -> None:
     assert [each.base_offset for each in compact(*left)] == [2]
 
 
-def test_the_end_of_the_round_stays_known() -> None:
+def test_the_batch_at_the_high_watermark_stays_known() -> None:
     log = [batch(0, (b"a", b"2")), batch(1, (None, b"x"), (None, b"y"))]
-    left = compact(*log, upper=3)
+    left = compact(*log, high_watermark=3)
     assert [(each.base_offset, each.next_offset, each.record_count) for each in left] == [
         (0, 1, 1),
         (1, 3, 0),
     ]
-    assert [each.base_offset for each in compact(*log, upper=4)] == [0]
+    assert [each.base_offset for each in compact(*log, high_watermark=4)] == [0]
 
 
 # Transactions
@@ -273,7 +273,7 @@ def test_the_last_marker_of_a_producer_without_data_stays() -> None:
 def test_kept_abort_markers_go_into_the_new_index() -> None:
     aborted = [AbortedTransaction(7, 0, 1, 2), AbortedTransaction(8, 2, 3, 4)]
     transactions = Transactions(aborted)
-    survivors = Survivors(OffsetMap(9), transactions, {}, upper=9, now_ms=0, delete_retention_ms=0)
+    survivors = Survivors(OffsetMap(9), transactions, {}, high_watermark=9, now_ms=0, delete_retention_ms=0)
     survivors.filter(sent(0, (b"a", b"1")))
     survivors.filter(marker(1, commit=False))
     survivors.filter(marker(3, commit=False, producer_id=8))

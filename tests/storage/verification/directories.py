@@ -229,7 +229,7 @@ def keyed_batch(base_offset: int, deltas: tuple[int, ...]) -> bytes:
     for delta in range(whole.record_count):
         offsets.put(b"key %d" % delta, base_offset + delta + (0 if delta in deltas else 1000))
     survivors = Survivors(
-        offsets, Transactions([]), {}, upper=whole.next_offset, now_ms=TIME, delete_retention_ms=1000
+        offsets, Transactions([]), {}, high_watermark=whole.next_offset, now_ms=TIME, delete_retention_ms=1000
     )
     left = survivors.filter(whole)
     assert left is not None
