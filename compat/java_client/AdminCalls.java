@@ -156,6 +156,8 @@ final class AdminCalls implements Subject {
         told.put("earliest", find(partition, OffsetSpec.earliest()));
         told.put("latest", find(partition, OffsetSpec.latest()));
         told.put("max-timestamp", find(partition, OffsetSpec.maxTimestamp()));
+        told.put("earliest-local", find(partition, OffsetSpec.earliestLocal()));
+        told.put("latest-tiered", find(partition, OffsetSpec.latestTiered()));
         return told;
     }
 

@@ -8,6 +8,7 @@ import java.util.Optional;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.kafka.clients.consumer.AcknowledgeType;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
@@ -16,8 +17,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 /** A member of a share group.  Calls come one after the other. */
 final class ShareConsumerCalls implements Subject {
     private static final int FETCH_WAIT_MS = 100;
+    private static final Duration RENEWAL_WAIT = Duration.ofSeconds(1);
 
     private final KafkaShareConsumer<byte[], byte[]> consumer;
+    private ConsumerRecords<byte[], byte[]> polled = ConsumerRecords.empty();
 
     ShareConsumerCalls(JsonNode with) {
         Map<String, Object> settings = new HashMap<>();
@@ -37,13 +40,11 @@ final class ShareConsumerCalls implements Subject {
     public Object call(String operation, JsonNode with) throws Exception {
         switch (operation) {
             case "poll" -> {
-                List<Object> taken = new ArrayList<>();
-                consumer.poll(Duration.ofMillis(with.get("wait_ms").longValue()))
-                    .forEach(record -> taken.add(Values.told(record)));
-                return taken;
+                return poll(with.get("wait_ms").longValue());
             }
             case "subscribe" -> consumer.subscribe(Values.texts(with.get("topics")));
             case "acknowledge" -> acknowledge(with);
+            case "renew" -> renew(with.get("records"));
             case "commit" -> commit();
             case "close" -> consumer.close();
             default -> throw new IllegalArgumentException(operation);
@@ -51,10 +52,35 @@ final class ShareConsumerCalls implements Subject {
         return null;
     }
 
+    private List<Object> poll(long waitMs) {
+        polled = consumer.poll(Duration.ofMillis(waitMs));
+        List<Object> taken = new ArrayList<>();
+        polled.forEach(record -> taken.add(Values.told(record)));
+        return taken;
+    }
+
     private void acknowledge(JsonNode with) {
-        TopicPartition partition = Values.partition(with.get("partition"));
         AcknowledgeType how = AcknowledgeType.valueOf(with.get("how").textValue().toUpperCase(Locale.ROOT));
-        consumer.acknowledge(partition.topic(), partition.partition(), with.get("offset").longValue(), how);
+        acknowledge(Values.partition(with.get("partition")), with.get("offset").longValue(), how);
+    }
+
+    private void acknowledge(TopicPartition partition, long offset, AcknowledgeType how) {
+        for (var record : polled.records(partition)) {
+            if (record.offset() == offset) {
+                consumer.acknowledge(record, how);
+            }
+        }
+    }
+
+    /** Renewed records come again with the next poll, and only then can be acknowledged. */
+    private void renew(JsonNode records) {
+        for (JsonNode pair : records) {
+            acknowledge(Values.partition(pair.get(0)), pair.get(1).longValue(), AcknowledgeType.RENEW);
+        }
+        commit();
+        do {
+            polled = consumer.poll(RENEWAL_WAIT);
+        } while (polled.isEmpty());
     }
 
     private void commit() {

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import NamedTuple
 
+from compat.go_franz import program as go_franz
 from compat.java_client import program as java_client
 from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
@@ -49,6 +50,12 @@ DRIVERS: dict[str, Driver] = {
             language="Java",
             command=java_client.driver_command,
             pinned_version=lambda: KAFKA_VERSION,
+        ),
+        Driver(
+            client="franz-go",
+            language="Go",
+            command=go_franz.driver_command,
+            pinned_version=go_franz.pinned_version,
         ),
     )
 }

@@ -35,6 +35,7 @@ def summary(rows: Mapping[str, Row]) -> str:
     }
     header = [
         "client",
+        "language",
         "version",
         *(f"{area.title.lower()} ({len(by_area[area.name])})" for area in areas()),
         f"all ({len(scenarios())})",
@@ -42,6 +43,7 @@ def summary(rows: Mapping[str, Row]) -> str:
     lines = [
         [
             row.client,
+            row.language,
             row.version,
             *(score(row, by_area[area.name]) for area in areas()),
             score(row, list(scenarios().values())),

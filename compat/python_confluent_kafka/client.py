@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
-from typing import Any, TypeVar
+from typing import Any
 
 import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message, TopicPartition
@@ -17,6 +17,8 @@ from compat.python_confluent_kafka.common import (
     refusals,
     to_natives,
 )
+from compat.python_confluent_kafka.records import known, place_of, taken_record
+from compat.python_confluent_kafka.share_consumer import ConfluentShareConsumer
 from compat.scenarios.python.client import (
     FETCH_WAIT_MS,
     HEARTBEAT_MS,
@@ -38,12 +40,12 @@ from compat.scenarios.python.client import (
     Refused,
     TakenRecord,
     TransactionalProducer,
+    not_offered,
 )
+from compat.scenarios.python.share_client import ShareConsumer
 
 ACKS = {"none": "0", "leader": "1", "all": "all"}
 RESETS = {"earliest": "earliest", "latest": "latest", "none": "error"}
-
-Known = TypeVar("Known")
 
 
 class ConfluentProducer(Producer):
@@ -354,6 +356,20 @@ class ConfluentKafka(Client):
             options["allow.auto.create.topics"] = may_create_topics
         return ConfluentConsumer(options)
 
+    def share_consumer(
+        self, address: str, group: str, *, explicit: bool = False, records_max: int | None = None
+    ) -> ShareConsumer:
+        options: dict[str, Any] = {
+            **SILENT,
+            "bootstrap.servers": address,
+            "group.id": group,
+            "share.acknowledgement.mode": "explicit" if explicit else "implicit",
+            "fetch.wait.max.ms": FETCH_WAIT_MS,
+        }
+        if records_max is not None:
+            not_offered("its share consumer does not limit how many records the broker hands out")
+        return ConfluentShareConsumer(options)
+
     def admin(self, address: str) -> Admin:
         return ConfluentAdmin(address)
 
@@ -363,25 +379,3 @@ def to_native_commits(offsets: Mapping[Partition, Committed]) -> list[TopicParti
         TopicPartition(partition.topic, partition.number, committed.offset, committed.metadata)
         for partition, committed in offsets.items()
     ]
-
-
-def place_of(message: Message) -> Place:
-    offset = message.offset()
-    return Place(known(message.partition()), -1 if offset is None or offset < 0 else offset)
-
-
-def taken_record(message: Message) -> TakenRecord:
-    headers: Any = message.headers() or []
-    return TakenRecord(
-        topic=known(message.topic()),
-        place=place_of(message),
-        key=message.key(),
-        value=message.value(),
-        headers=list(headers),
-        timestamp_ms=message.timestamp()[1],
-    )
-
-
-def known(content: Known | None) -> Known:
-    assert content is not None
-    return content

@@ -7,6 +7,7 @@ from typing import Any
 import kafka.errors
 from kafka import KafkaAdminClient
 from kafka.admin import (
+    AbortTransactionSpec,
     AlterConfigOp,
     ConfigResource,
     MemberToRemove,
@@ -26,6 +27,7 @@ from compat.scenarios.python.client import (
     PartitionDescription,
     ProducerState,
     Refused,
+    TransactionDescription,
 )
 from compat.waiting import wait_until
 
@@ -210,6 +212,30 @@ class KafkaPythonAdmin(Admin):
             ProducerState(state.producer_id, state.producer_epoch, state.last_sequence)
             for state in found.active_producers
         ]
+
+    def list_transactions(self) -> dict[str, str]:
+        return {
+            found.transactional_id: found.state.value
+            for of_broker in self._admin.list_transactions().values()
+            for found in of_broker
+        }
+
+    def describe_transaction(self, transactional_id: str) -> TransactionDescription:
+        with refusals():
+            found = self._admin.describe_transactions([transactional_id])[transactional_id]
+        return TransactionDescription(
+            state=found.state.value,
+            timeout_ms=found.transaction_timeout_ms,
+            partitions={from_native(each) for each in found.topic_partitions},
+        )
+
+    def abort_transaction(self, partition: Partition) -> None:
+        native = to_native(partition)
+        with refusals():
+            (state,) = self._admin.describe_producers([native])[native].active_producers
+            self._admin.abort_transaction(
+                AbortTransactionSpec(native, state.producer_id, state.producer_epoch)
+            )
 
     def api_versions(self) -> dict[int, tuple[int, int]]:
         # Its ``api_versions`` stumbles over keys that are newer than itself.

@@ -1,12 +1,13 @@
 """The client's administrative calls do what they say, and are refused with Kafka's errors."""
 
 from compat.scenarios.python.checks import expect, expect_subset, expect_that, refused
-from compat.scenarios.python.client import Code, Committed, Found, Partition, Record
-from compat.scenarios.python.consuming import numbered
+from compat.scenarios.python.client import Code, Committed, Found, Partition, Record, not_offered
+from compat.scenarios.python.consuming import numbered, numbers
 from compat.scenarios.python.offsets import run_until
 from compat.scenarios.python.records import START_MS
 from compat.scenarios.python.registry import plays
-from compat.scenarios.python.stage import Stage, partitions_of, wait_for
+from compat.scenarios.python.stage import Stage, partitions_of, take, values, wait_for
+from compat.scenarios.python.transactions import expect_fenced, reader
 
 PRODUCE = 0
 API_VERSIONS = 18
@@ -161,6 +162,52 @@ def describe_a_group(stage: Stage) -> None:
     wait_for(lambda: stage.admin.describe_group(group).state == "Empty", "the group is empty")
 
 
+@plays("describe-new-group")
+def describe_a_new_group(stage: Stage) -> None:
+    topic, group = stage.topic(2), stage.new_name("group")
+    member = stage.member(group, [topic], new_protocol=True)
+    wait_for(lambda: len(member.owned) == 2, "the member has its partitions", member)
+    described = stage.admin.describe_group(group)
+    expect(described.state, "Stable", "state")
+    expect(described.protocol, "uniform", "assignor")
+    (only,) = described.members
+    expect(only.host, "/127.0.0.1", "host of the member")
+    expect(only.assigned, set(partitions_of(topic, 2)), "partitions of the member")
+    member.leave()
+    wait_for(lambda: stage.admin.describe_group(group).state == "Empty", "the group is empty")
+
+
+@plays("group-kinds")
+def tell_kinds_of_groups_apart(stage: Stage) -> None:
+    topic, old, new, shared = stage.topic(), *(stage.new_name("group") for _ in range(3))
+    sharing = stage.share_consumer(shared)
+    sharing.subscribe([topic])
+    members = [stage.member(old, [topic]), stage.member(new, [topic], new_protocol=True)]
+    wait_for(lambda: all(member.owned for member in members), "the members have their partition", *members)
+    kinds: dict[str, str] = {}
+
+    def are_listed() -> bool:
+        sharing.poll(0.1)
+        kinds.update(stage.admin.list_group_kinds())
+        return {old, new, shared} <= set(kinds)
+
+    wait_for(are_listed, "the groups are listed", *members)
+    expect([kinds[name] for name in (old, new, shared)], ["Classic", "Consumer", "Share"], "kinds")
+
+
+@plays("group-settings")
+def change_a_group_s_settings(stage: Stage) -> None:
+    group, name = stage.new_name("group"), "consumer.heartbeat.interval.ms"
+    stage.admin.change_settings("group", group, put={name: "6000"})
+    wait_for(lambda: stage.admin.describe_settings("group", group)[name] == "6000", f"{name} becomes 6000")
+    with refused(Code.INVALID_CONFIG, "a setting of a wrong kind"):
+        stage.admin.change_settings("group", group, put={name: "soon"})
+    stage.admin.change_settings("group", group, remove=[name])
+    wait_for(
+        lambda: stage.admin.describe_settings("group", group)[name] == "5000", f"{name} becomes 5000 again"
+    )
+
+
 @plays("delete-group")
 def delete_a_group(stage: Stage) -> None:
     topic, group = stage.topic(), stage.new_name("group")
@@ -246,6 +293,17 @@ def find_offsets(stage: Stage) -> None:
     expect(found["max-timestamp"], Found(1, times[1]), "record with the latest timestamp")
 
 
+@plays("find-local-offsets")
+def find_local_offsets(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.send(topic, numbered(0, 3))
+    found = stage.admin.find_offsets(Partition(topic, 0))
+    if "earliest-local" not in found:
+        not_offered("its admin client cannot look up local and tiered offsets")
+    expect(found["earliest-local"].offset, 0, "earliest local offset")
+    expect(found["latest-tiered"].offset, -1, "latest tiered offset")
+
+
 @plays("log-sizes")
 def describe_log_directories(stage: Stage) -> None:
     topic = stage.topic(2)
@@ -263,6 +321,43 @@ def describe_producers(stage: Stage) -> None:
     (state,) = stage.admin.describe_producers(Partition(topic, 0))
     expect_that(state.producer_id >= 0, "the producer has no id")
     expect((state.epoch, state.last_sequence), (0, 9), "epoch and last sequence number")
+
+
+@plays("describe-transaction")
+def describe_a_transaction(stage: Stage) -> None:
+    topic, identity, admin = stage.topic(2), stage.new_name("transaction"), stage.admin
+    producer = stage.transactional_producer(identity)
+    producer.begin()
+    producer.send(topic, [Record(b"x", partition=number) for number in range(2)])
+    expect(admin.list_transactions().get(identity), "Ongoing", "state among all")
+    described = admin.describe_transaction(identity)
+    expect((described.state, described.timeout_ms), ("Ongoing", 60_000), "state and timeout")
+    expect(described.partitions, set(partitions_of(topic, 2)), "partitions")
+    producer.commit()
+    wait_for(lambda: admin.describe_transaction(identity).state == "CompleteCommit", "it is committed")
+
+
+@plays("fence-producer")
+def fence_a_producer_from_outside(stage: Stage) -> None:
+    topic, identity = stage.topic(), stage.new_name("transaction")
+    producer = stage.transactional_producer(identity)
+    producer.begin()
+    producer.send(topic, numbered(0, 3))
+    stage.admin.fence_producer(identity)
+    expect_fenced(producer, "a producer that was fenced")
+    stage.send(topic, numbered(3, 5))
+    expect(values(take(reader(stage, topic), 2)), numbers(3, 5), "values that are committed")
+
+
+@plays("abort-transaction")
+def abort_a_transaction_of_others(stage: Stage) -> None:
+    topic = stage.topic()
+    producer = stage.transactional_producer(stage.new_name("transaction"))
+    producer.begin()
+    producer.send(topic, numbered(0, 3))
+    stage.admin.abort_transaction(Partition(topic, 0))
+    stage.send(topic, numbered(3, 5))
+    expect(values(take(reader(stage, topic), 2)), numbers(3, 5), "values that are committed")
 
 
 @plays("topic-by-pages")

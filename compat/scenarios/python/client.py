@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
+    from compat.scenarios.python.pipeline import Pipeline
     from compat.scenarios.python.share_client import ShareConsumer
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -359,7 +360,10 @@ class Admin(ABC):
         not_offered("it cannot delete records")
 
     def find_offsets(self, partition: Partition) -> dict[str, Found]:
-        """What ListOffsets finds for ``earliest``, ``latest`` and ``max-timestamp``."""
+        """What ListOffsets finds for ``earliest``, ``latest`` and ``max-timestamp``.
+
+        Also for ``earliest-local`` and ``latest-tiered``, if the library knows these.
+        """
         not_offered("its admin client cannot look up offsets")
 
     def log_sizes(self, topic: str) -> dict[int, int]:
@@ -441,6 +445,17 @@ class Client(ABC):
         self, address: str, transactional_id: str, *, timeout_ms: int = 60_000
     ) -> TransactionalProducer:
         not_offered("it has no transactions")
+
+    def pipeline(
+        self, address: str, transactional_id: str, group: str, topic: str, *, new_protocol: bool = False
+    ) -> "Pipeline":
+        """A member of ``group`` that reads what is committed of ``topic``, and produces in transactions."""
+        from compat.scenarios.python.pipeline import PipelineOfTwo
+
+        producer = self.transactional_producer(address, transactional_id)
+        consumer = self.consumer(address, group=group, committed_only=True, new_protocol=new_protocol)
+        consumer.subscribe([topic])
+        return PipelineOfTwo(group, consumer, producer)
 
     @abstractmethod
     def consumer(

@@ -8,6 +8,7 @@ from compat.scenarios.python import (
     metadata,
     offsets,
     producing,
+    shares,
     transactions,
 )
 from compat.scenarios.python.registry import PLAYS
@@ -21,5 +22,6 @@ __all__ = [
     "metadata",
     "offsets",
     "producing",
+    "shares",
     "transactions",
 ]

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from compat.scenarios.python.client import TakenRecord
+from compat.scenarios.python.client import TakenRecord, not_offered
 
-ACCEPT, RELEASE, REJECT, RENEW = "accept", "release", "reject", "renew"
+ACCEPT, RELEASE, REJECT = "accept", "release", "reject"
 """What a member can say of a record that it has."""
 
 
@@ -35,10 +35,14 @@ class ShareConsumer(ABC):
     def acknowledge(self, record: TakenRecord, how: str) -> None:
         """Say what becomes of a record of the last poll; the broker hears of it later."""
 
+    def renew(self, records: Sequence[TakenRecord]) -> None:
+        """Have all records of the last poll for longer (KIP-1222), and wait for it.  Raises Refused."""
+        not_offered("its share consumer cannot renew locks")
+
     @abstractmethod
     def commit(self) -> None:
         """Tell the broker all that was acknowledged, and wait for it.  Raises Refused."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the group; records that nothing was said of go to others."""
+        """Leave the group, if that has not happened; records that nothing was said of go to others."""

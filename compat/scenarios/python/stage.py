@@ -17,6 +17,7 @@ from compat.scenarios.python.client import (
     TransactionalProducer,
 )
 from compat.scenarios.python.members import POLL_SECONDS, Member
+from compat.scenarios.python.pipeline import Pipeline
 from compat.scenarios.python.share_client import ShareConsumer
 from compat.scenarios.python.stored import is_served
 from compat.waiting import wait_until
@@ -78,16 +79,22 @@ class Stage:
         self._opened.callback(producer.close)
         return producer
 
+    def pipeline(self, group: str, topic: str, **options: Any) -> Pipeline:
+        """A member of ``group`` with a transactional id of its own."""
+        identity = self.new_name("transaction")
+        pipeline = self.client.pipeline(self.address, identity, group, topic, **options)
+        self._opened.callback(pipeline.close)
+        return pipeline
+
     def consumer(self, **options: Any) -> Consumer:
         consumer = self.client.consumer(self.address, **options)
         self._opened.callback(consumer.close)
         return consumer
 
-    def share_consumer(self, group: str, topics: Sequence[str], **options: Any) -> ShareConsumer:
-        """A member of a share group that has begun to join."""
+    def share_consumer(self, group: str, **options: Any) -> ShareConsumer:
+        """A member of a share group, once it subscribes."""
         consumer = self.client.share_consumer(self.address, group, **options)
         self._opened.callback(consumer.close)
-        consumer.subscribe(topics)
         return consumer
 
     def member(

@@ -1,7 +1,14 @@
 """What is written in a transaction counts as a whole, or not at all."""
 
 from compat.scenarios.python.checks import Unexpected, expect
-from compat.scenarios.python.client import Consumer, Fenced, Partition, Record, TransactionalProducer
+from compat.scenarios.python.client import (
+    Consumer,
+    Fenced,
+    Partition,
+    Record,
+    TakenRecord,
+    TransactionalProducer,
+)
 from compat.scenarios.python.consuming import numbered, numbers
 from compat.scenarios.python.registry import plays
 from compat.scenarios.python.stage import Stage, partitions_of, take, take_nothing, values, wait_for
@@ -69,49 +76,60 @@ def many_transactions(stage: Stage) -> None:
 
 @plays("consume-transform-produce")
 def consume_transform_produce(stage: Stage) -> None:
+    transform(stage, new_protocol=False)
+
+
+@plays("new-group-transforms")
+def transform_in_a_new_group(stage: Stage) -> None:
+    transform(stage, new_protocol=True)
+
+
+def transform(stage: Stage, *, new_protocol: bool) -> None:
     source, target, group = stage.topic(), stage.topic(), stage.new_name("group")
     stage.send(source, numbered(0, 20))
-    producer = stage.transactional_producer(stage.new_name("transaction"))
-    consumer = stage.consumer(group=group, committed_only=True)
-    consumer.subscribe([source])
+    pipeline = stage.pipeline(group, source, new_protocol=new_protocol)
     done = 0
 
     def work() -> bool:
         nonlocal done
-        taken = consumer.poll(0.2, records_max=5)
+        taken = pipeline.poll(0.2, 5)
         if taken:
-            producer.begin()
-            producer.send(target, [Record(b"out " + (record.value or b"")) for record in taken])
+            pipeline.begin()
+            pipeline.send(target, [Record(b"out " + (record.value or b"")) for record in taken])
             done += len(taken)
-            producer.send_offsets(group, {Partition(source, 0): done}, consumer)
-            producer.commit()
+            pipeline.commit()
         return done == 20
 
     wait_for(work, "all is transformed")
     outputs = [b"out " + (record.value or b"") for record in numbered(0, 20)]
     expect(values(take(reader(stage, target), 20)), outputs, "values that are committed")
-    (committed,) = consumer.committed([Partition(source, 0)]).values()
-    expect(committed and committed.offset, 20, "the group's offset")
+    expect_group_at(stage, group, source, 20)
+
+
+def expect_group_at(stage: Stage, group: str, topic: str, offset: int) -> None:
+    place = Partition(topic, 0)
+    (committed,) = stage.consumer(group=group).committed([place]).values()
+    expect(committed and committed.offset, offset, "the group's offset")
 
 
 @plays("offsets-aborted")
 def abort_offsets(stage: Stage) -> None:
-    topic, group = stage.topic(), stage.new_name("group")
-    place = Partition(topic, 0)
+    topic, target, group = stage.topic(), stage.topic(), stage.new_name("group")
     stage.send(topic, numbered(0, 10))
-    producer = stage.transactional_producer(stage.new_name("transaction"))
-    consumer = stage.consumer(group=group)
-    consumer.subscribe([topic])
-    take(consumer, 10)
-    for offset, commits in ((3, True), (7, False)):
-        producer.begin()
-        producer.send_offsets(group, {place: offset}, consumer)
+    pipeline = stage.pipeline(group, topic)
+    for count, commits in ((3, True), (4, False)):
+        taken: list[TakenRecord] = []
+        while len(taken) < count:
+            taken += pipeline.poll(0.5, count - len(taken))
+        expect(values(taken), numbers(3 - 3 * commits, 3 - 3 * commits + count), "values polled")
+        pipeline.begin()
+        pipeline.send(target, numbered(0, count))
         if commits:
-            producer.commit()
+            pipeline.commit()
         else:
-            producer.abort()
-    (committed,) = consumer.committed([place]).values()
-    expect(committed and committed.offset, 3, "the group's offset")
+            pipeline.abort()
+    expect_group_at(stage, group, topic, 3)
+    expect(values(take(reader(stage, target), 3)), numbers(0, 3), "values that are committed")
 
 
 @plays("fencing")

@@ -15,20 +15,10 @@ from compat.scenarios.python.client import (
     ProducerState,
     TransactionDescription,
 )
-from compat.scenarios.remote.process import RemoteProcess
+from compat.scenarios.remote.process import RemoteObject
 
 
-class RemoteAdmin(Admin):
-    def __init__(self, process: RemoteProcess, target: int) -> None:
-        self._process = process
-        self._target = target
-
-    def _call(self, operation: str, **arguments: Any) -> Any:
-        answer = self._process.call(self._target, operation, **arguments)
-        if answer.failure is not None:
-            raise answer.failure
-        return answer.gives
-
+class RemoteAdmin(RemoteObject, Admin):
     def create_topic(
         self,
         name: str,
@@ -38,7 +28,7 @@ class RemoteAdmin(Admin):
         replication_factor: int = 1,
         validate_only: bool = False,
     ) -> None:
-        self._call(
+        self.call(
             "create_topic",
             name=name,
             partition_count=partition_count,
@@ -48,30 +38,30 @@ class RemoteAdmin(Admin):
         )
 
     def delete_topic(self, name: str) -> None:
-        self._call("delete_topic", name=name)
+        self.call("delete_topic", name=name)
 
     def list_topics(self) -> set[str]:
-        return set(self._call("list_topics"))
+        return set(self.call("list_topics"))
 
     def describe_topic(self, name: str) -> list[PartitionDescription]:
-        return [PartitionDescription(*each) for each in self._call("describe_topic", name=name)]
+        return [PartitionDescription(*each) for each in self.call("describe_topic", name=name)]
 
     def describe_topic_by_pages(self, name: str, page_size: int) -> list[list[PartitionDescription]]:
-        pages = self._call("describe_topic_by_pages", name=name, page_size=page_size)
+        pages = self.call("describe_topic_by_pages", name=name, page_size=page_size)
         return [[PartitionDescription(*each) for each in page] for page in pages]
 
     def create_partitions(self, topic: str, total_count: int) -> None:
-        self._call("create_partitions", topic=topic, total_count=total_count)
+        self.call("create_partitions", topic=topic, total_count=total_count)
 
     def describe_cluster(self) -> Cluster:
-        cluster_id, controller_id, brokers = self._call("describe_cluster")
+        cluster_id, controller_id, brokers = self.call("describe_cluster")
         return Cluster(cluster_id, controller_id, dict(brokers))
 
     def describe_settings(self, kind: str, name: str) -> dict[str, str | None]:
-        return dict(self._call("describe_settings", kind=kind, name=name))
+        return dict(self.call("describe_settings", kind=kind, name=name))
 
     def replace_settings(self, topic: str, settings: Mapping[str, str]) -> None:
-        self._call("replace_settings", topic=topic, settings=dict(settings))
+        self.call("replace_settings", topic=topic, settings=dict(settings))
 
     def change_settings(
         self,
@@ -82,7 +72,7 @@ class RemoteAdmin(Admin):
         remove: Collection[str] = (),
         append: Mapping[str, str] | None = None,
     ) -> None:
-        self._call(
+        self.call(
             "change_settings",
             kind=kind,
             name=name,
@@ -93,84 +83,84 @@ class RemoteAdmin(Admin):
 
     def list_config_resources(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
-        for kind, name in self._call("list_config_resources"):
+        for kind, name in self.call("list_config_resources"):
             found.setdefault(kind, set()).add(name)
         return found
 
     def list_groups(self) -> set[str]:
-        return set(self._call("list_groups"))
+        return set(self.call("list_groups"))
 
     def list_group_kinds(self) -> dict[str, str]:
-        return dict(self._call("list_group_kinds"))
+        return dict(self.call("list_group_kinds"))
 
     def describe_group(self, group: str) -> GroupDescription:
-        return group_in(self._call("describe_group", group=group))
+        return group_in(self.call("describe_group", group=group))
 
     def delete_group(self, group: str) -> None:
-        self._call("delete_group", group=group)
+        self.call("delete_group", group=group)
 
     def remove_member(self, group: str, instance_id: str) -> None:
-        self._call("remove_member", group=group, instance_id=instance_id)
+        self.call("remove_member", group=group, instance_id=instance_id)
 
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
-        found = self._call("group_offsets", group=group)
+        found = self.call("group_offsets", group=group)
         return {Partition(*key): Committed(*each) for key, each in found}
 
     def alter_group_offsets(self, group: str, offsets: Mapping[Partition, int]) -> None:
-        self._call("alter_group_offsets", group=group, offsets=list(offsets.items()))
+        self.call("alter_group_offsets", group=group, offsets=list(offsets.items()))
 
     def delete_group_offsets(self, group: str, partitions: Collection[Partition]) -> None:
-        self._call("delete_group_offsets", group=group, partitions=list(partitions))
+        self.call("delete_group_offsets", group=group, partitions=list(partitions))
 
     def describe_share_group(self, group: str) -> GroupDescription:
-        return group_in(self._call("describe_share_group", group=group))
+        return group_in(self.call("describe_share_group", group=group))
 
     def share_group_offsets(self, group: str) -> dict[Partition, int]:
-        found = self._call("share_group_offsets", group=group)
+        found = self.call("share_group_offsets", group=group)
         return {Partition(*key): offset for key, offset in found}
 
     def alter_share_group_offsets(self, group: str, offsets: Mapping[Partition, int]) -> None:
-        self._call("alter_share_group_offsets", group=group, offsets=list(offsets.items()))
+        self.call("alter_share_group_offsets", group=group, offsets=list(offsets.items()))
 
     def delete_share_group_offsets(self, group: str, topic: str) -> None:
-        self._call("delete_share_group_offsets", group=group, topic=topic)
+        self.call("delete_share_group_offsets", group=group, topic=topic)
 
     def delete_share_group(self, group: str) -> None:
-        self._call("delete_share_group", group=group)
+        self.call("delete_share_group", group=group)
 
     def delete_records(self, before: Mapping[Partition, int]) -> dict[Partition, int]:
-        found = self._call("delete_records", before=list(before.items()))
+        found = self.call("delete_records", before=list(before.items()))
         return {Partition(*key): offset for key, offset in found}
 
     def find_offsets(self, partition: Partition) -> dict[str, Found]:
-        found = self._call("find_offsets", partition=partition)
+        found = self.call("find_offsets", partition=partition)
         return {name: Found(*each) for name, each in found.items()}
 
     def log_sizes(self, topic: str) -> dict[int, int]:
-        return dict(self._call("log_sizes", topic=topic))
+        return dict(self.call("log_sizes", topic=topic))
 
     def describe_producers(self, partition: Partition) -> list[ProducerState]:
-        return [ProducerState(*each) for each in self._call("describe_producers", partition=partition)]
+        return [ProducerState(*each) for each in self.call("describe_producers", partition=partition)]
 
     def list_transactions(self) -> dict[str, str]:
-        return dict(self._call("list_transactions"))
+        return dict(self.call("list_transactions"))
 
     def describe_transaction(self, transactional_id: str) -> TransactionDescription:
-        found = self._call("describe_transaction", transactional_id=transactional_id)
+        found = self.call("describe_transaction", transactional_id=transactional_id)
         state, timeout_ms, partitions = found
         return TransactionDescription(state, timeout_ms, {Partition(*each) for each in partitions})
 
     def fence_producer(self, transactional_id: str) -> None:
-        self._call("fence_producer", transactional_id=transactional_id)
+        self.call("fence_producer", transactional_id=transactional_id)
 
     def abort_transaction(self, partition: Partition) -> None:
-        self._call("abort_transaction", partition=partition)
+        self.call("abort_transaction", partition=partition)
 
     def api_versions(self) -> dict[int, tuple[int, int]]:
-        return {key: (first, last) for key, first, last in self._call("api_versions")}
+        return {key: (first, last) for key, first, last in self.call("api_versions")}
 
     def close(self) -> None:
-        self._call("close")
+        self.call("close")
 
 
 def group_in(fields: dict[str, Any]) -> GroupDescription:

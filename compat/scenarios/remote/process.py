@@ -107,6 +107,25 @@ class RemoteProcess:
             answer.set_exception(RemoteError("the program of the client ended meanwhile"))
 
 
+class RemoteObject:
+    """Something that a program holds for us."""
+
+    def __init__(self, process: RemoteProcess, target: int) -> None:
+        self.process = process
+        self.target = target
+
+    def call(self, operation: str, **arguments: Any) -> Any:
+        """What a call on it gives.  Raises what the library did."""
+        answer = self.process.call(self.target, operation, **arguments)
+        self.note(answer.events)
+        if answer.failure is not None:
+            raise answer.failure
+        return answer.gives
+
+    def note(self, events: list[tuple[str, list[tuple[str, int]]]]) -> None:
+        """Called with the events of each answer; for those who have some."""
+
+
 def failure_of(line: dict[str, Any]) -> Exception | None:
     """The exception that an answer stands for."""
     text = line.get("text", "")

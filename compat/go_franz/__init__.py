@@ -1,0 +1,1 @@
+"""franz-go: ``python -m compat.go_franz`` plays the scenarios."""

@@ -1,0 +1,58 @@
+"""Go programs of the project: built on first use, with the modules that they pin, and kept."""
+
+import hashlib
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from compat.made_once import made_once
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / "build" / "go"
+BUILD_TIMEOUT_SECONDS = 900
+"""Modules may have to be fetched."""
+
+
+class GoMissing(Exception):
+    """A program cannot be built here; the text says why."""
+
+
+@cache
+def built(sources: Path) -> Path:
+    """The binary of the program in the folder ``sources``.  Raises GoMissing."""
+    known_by = hashlib.sha256()
+    for file in sorted([*sources.glob("*.go"), sources / "go.mod", sources / "go.sum"]):
+        known_by.update(file.name.encode() + b"\0" + file.read_bytes())
+    return made_once(
+        CACHE / f"{sources.name}-{known_by.hexdigest()[:12]}", lambda binary: _build(sources, binary)
+    )
+
+
+def pinned_version(sources: Path, module: str) -> str:
+    """The version of a module that a program is built with, without its ``v``."""
+    for line in (sources / "go.mod").read_text().splitlines():
+        words = line.removeprefix("require").split()
+        if words[:1] == [module]:
+            return words[1].removeprefix("v")
+    raise ValueError(f"{sources.name} does not pin {module}")
+
+
+def _build(sources: Path, binary: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        raise GoMissing("go is not installed")
+    try:
+        done = subprocess.run(
+            [go, "build", "-trimpath", "-o", str(binary), "."],
+            cwd=sources,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GoMissing(f"{sources.name} was not built in time") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
+        raise GoMissing(f"{sources.name} could not be built: {said[-1]}")
