@@ -497,12 +497,28 @@ class LogDirectory:
         path = self._move_away(topic, partition, paths.DELETE_MARK)
         self.services.removals.add(path, now_ms + delay_ms)
 
-    def set_aside(self, topic: str, partition: int) -> str:
+    def set_aside(self, topic: str, partition: int) -> str | None:
         """Rename a replica that the cluster does not know to ``-stray``; it is kept.  Return where.
 
+        None if there is nothing to keep: a process died while it made the folder, which is removed.
         Raises ReplicaNotFound or DiskFailure.
         """
-        return self._move_away(topic, partition, paths.STRAY_MARK)
+        self._check_presence(topic, partition)
+        if not self._is_unfinished(self._replica_path(topic, partition)):
+            return self._move_away(topic, partition, paths.STRAY_MARK)
+        self.services.removals.add(self._move_away(topic, partition, paths.DELETE_MARK), 0)
+        return None
+
+    def _is_unfinished(self, path: str) -> bool:
+        """Neither a topic id is in it, which comes before the first record, nor any record."""
+        file_system = self.services.file_system
+        try:
+            names = file_system.list_names(path)
+            return paths.PARTITION_METADATA not in names and not any(
+                file_system.file_size(os.path.join(path, name)) for name in names if paths.LOG in name
+            )
+        except OSError as error:
+            raise DiskFailure(path, "read", error) from error
 
     def _move_away(self, topic: str, partition: int, mark: str) -> str:
         self._check_presence(topic, partition)
@@ -623,8 +639,16 @@ class LogDirectory:
             self._close_logs(logs, run_jobs)
             self.begin_checkpoint()()
             self.begin_high_watermark_checkpoint()()
-            if leaves_mark and not self._unrecovered:
+            if not leaves_mark:
+                return
+            if not self._unrecovered:
                 write_clean_shutdown(self.services.file_system, self.path, broker_epoch)
+                return
+            self.services.report(
+                f"{self.path} gets no mark of a clean stop, because {len(self._unrecovered)} of its logs "
+                f"were not recovered, {paths.replica_name(*min(self._unrecovered))} among them: the next "
+                "start recovers them all"
+            )
         finally:
             self._lock.release()
 

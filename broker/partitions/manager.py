@@ -365,10 +365,16 @@ class PartitionManager:
         return source
 
     def set_aside(self, directory: LogDirectory, replica: Replica, reason: str) -> None:
-        """Keep a folder that is no replica of this broker under another name.  Raises DiskFailure."""
+        """Keep a folder that is no replica of this broker under another name, if anything is in it.
+
+        Raises DiskFailure.
+        """
         path = directory.set_aside(*replica)
         del self._homes[replica]
-        self._services.log.warn(f"{reason}; it is kept as {path}")
+        if path is None:
+            self._services.log.info(f"{reason}; nothing is in it, so it is removed")
+        else:
+            self._services.log.warn(f"{reason}; it is kept as {path}")
 
     def _delete(self, replica: Replica) -> None:
         self.missing.pop(replica, None)

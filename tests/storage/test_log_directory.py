@@ -241,6 +241,7 @@ def test_strays_are_kept_and_not_served(node: Node) -> None:
     directory = node.open()
     make(directory)
     path = directory.set_aside("events", 0)
+    assert path is not None
     assert node.folders() == [path.removeprefix("data/")]
     assert path.endswith("-stray")
     directory.close()
@@ -248,6 +249,28 @@ def test_strays_are_kept_and_not_served(node: Node) -> None:
     assert directory.replicas == []
     assert directory.services.removals.begin(1 << 50) is None
     assert len(node.reports) == 1
+
+
+def test_a_folder_that_was_never_finished_is_nothing_to_be_kept(node: Node) -> None:
+    """A process died between making it and writing the topic's id, which comes before the first record."""
+    node.memory.make_directory("data/events-0")
+    node.memory.open(f"data/events-0/{0:020d}.log", create=True)
+    directory = node.open()
+    assert directory.set_aside("events", 0) is None
+    assert directory.replicas == []
+    remove = directory.services.removals.begin(0)
+    assert remove is not None
+    remove()
+    assert node.folders() == []
+
+
+@pytest.mark.parametrize("name", [f"{0:020d}.log", f"{0:020d}.log.deleted", "partition.metadata"])
+def test_a_folder_with_a_record_or_a_topic_is_kept(node: Node, name: str) -> None:
+    node.memory.make_directory("data/events-0")
+    node.memory.open(f"data/events-0/{name}", create=True).pwrite(b"?", 0)
+    path = node.open().set_aside("events", 0)
+    assert path is not None
+    assert path.endswith("-stray")
 
 
 def test_unfinished_copies_are_found(node: Node) -> None:
@@ -318,6 +341,7 @@ def test_a_clean_stop_needs_every_replica_to_be_recovered(node: Node) -> None:
     assert not directory.needs_recovery("events", 0)
     directory.close()
     assert not node.memory.exists("data/.kafka_cleanshutdown")
+    assert "no mark of a clean stop, because 1 of its logs were not recovered, events-1" in node.reports[-1]
     directory = node.open()
     for partition in (0, 1):
         assert reopened(directory, partition=partition).log_end == 3

@@ -4,6 +4,8 @@ import errno
 from collections.abc import Callable
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from broker.metadata.image import MetadataImage
 from broker.network.waiting import NotYet, Waiting
@@ -379,6 +381,18 @@ async def test_what_the_cluster_does_not_know_is_put_aside() -> None:
     async with one_broker(file_system=disk) as broker:
         assert [name.rpartition("-")[2] for name in folders(broker)] == ["stray", "stray"]
         assert "t-0 is not in the cluster's metadata; it is kept as" in broker.lines.getvalue()
+
+
+@pytest.mark.parametrize("name", ["t-0", "u-0"])
+async def test_a_folder_that_was_never_finished_is_removed(name: str, autojump_clock: MockClock) -> None:
+    """Whether the cluster knows its topic or not."""
+    disk = MemoryFileSystem()
+    disk.make_directory(f"{PATH}/{name}")
+    async with one_broker(file_system=disk, image=other_topic_image()) as broker:
+        assert broker.produce("t").base_offset == 0
+        await trio.sleep(10)
+        assert folders(broker) == ["t-0"]
+        assert "nothing is in it, so it is removed" in broker.lines.getvalue()
 
 
 async def test_an_older_topic_of_the_same_name_is_put_aside() -> None:
