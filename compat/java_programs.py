@@ -1,6 +1,7 @@
 """Java programs of the project: compiled on first use against Kafka's jars, and kept."""
 
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -32,32 +33,36 @@ def program_command(
     *arguments: str,
     heap_mebibytes: int = 256,
     options: Sequence[str] = QUICK_START,
+    libraries: Path | None = None,
 ) -> list[str]:
     """The command line that runs ``main_class`` of the folder ``sources``.
 
-    Raises KafkaMissing where a compiler or Kafka's jars are not to be had, and NotCompiled.
+    ``libraries``: a folder of jars that are needed beside Kafka's.  Raises KafkaMissing where a compiler or
+    Kafka's jars are not to be had, and NotCompiled.
     """
-    classes = compiled(sources)
-    return java_command(
-        main_class, *arguments, heap_mebibytes=heap_mebibytes, options=options, classes=classes
-    )
+    beside = [str(compiled(sources, libraries))]
+    if libraries is not None:
+        beside.append(f"{libraries}/*")
+    return java_command(main_class, *arguments, heap_mebibytes=heap_mebibytes, options=options, beside=beside)
 
 
 @cache
-def compiled(sources: Path) -> Path:
+def compiled(sources: Path, libraries: Path | None = None) -> Path:
     """The folder with the classes of all Java files of the folder ``sources``."""
     files = sorted(sources.glob("*.java"))
     known_by = hashlib.sha256(f"{KAFKA_VERSION} {JAVA_RELEASE}".encode())
     for file in files:
         known_by.update(file.name.encode() + b"\0" + file.read_bytes())
     return made_once(
-        CACHE / f"{sources.name}-{known_by.hexdigest()[:12]}", lambda classes: _compile(files, classes)
+        CACHE / f"{sources.name}-{known_by.hexdigest()[:12]}",
+        lambda classes: _compile(files, classes, libraries),
     )
 
 
-def _compile(files: Sequence[Path], classes: Path) -> None:
+def _compile(files: Sequence[Path], classes: Path, libraries: Path | None) -> None:
+    jars = [f"{folder}/*" for folder in (libraries, find_jars()) if folder is not None]
     command = [str(_find_compiler()), "--release", str(JAVA_RELEASE), WARNINGS, "-Werror", "-proc:none"]
-    command += ["-cp", f"{find_jars()}/*", "-d", str(classes), *map(str, files)]
+    command += ["-cp", os.pathsep.join(jars), "-d", str(classes), *map(str, files)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_SECONDS, check=False
     )

@@ -40,15 +40,16 @@ def find_jars() -> Path:
         if not any(Path(given).glob(f"kafka-clients-{KAFKA_VERSION}.jar")):
             raise KafkaMissing(f"{JARS_VARIABLE} names a folder without kafka-clients-{KAFKA_VERSION}.jar")
         return Path(given)
-    return made_once(CACHE, _fetch)
+    return made_once(CACHE, lambda folder: run_maven(HERE / "pom.xml", folder))
 
 
-def _fetch(folder: Path) -> None:
+def run_maven(project: Path, folder: Path) -> None:
+    """Put all that a project depends on into ``folder``.  Raises KafkaMissing."""
     maven = shutil.which("mvn")
     if maven is None:
         raise KafkaMissing("Kafka's jars are not there, nor is mvn to fetch them")
     goal = "dependency:copy-dependencies"
-    command = [maven, "-B", "-q", "-f", str(HERE / "pom.xml"), goal, f"-DoutputDirectory={folder}"]
+    command = [maven, "-B", "-q", "-f", str(project), goal, f"-DoutputDirectory={folder}"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False

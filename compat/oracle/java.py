@@ -56,17 +56,19 @@ def java_command(
     *arguments: str,
     heap_mebibytes: int = 256,
     options: Sequence[str] = (),
-    classes: Path | None = None,
+    beside: Sequence[str] = (),
 ) -> list[str]:
-    """The command line that runs ``main_class``, which is Kafka's or in ``classes``.  Raises KafkaMissing."""
-    jars = f"{find_jars()}/*"
+    """The command line that runs ``main_class``, which is Kafka's or on the class path ``beside``.
+
+    Raises KafkaMissing.
+    """
     return [
         str(find_java()),
         f"-Xmx{heap_mebibytes}m",
         *options,
         f"-Dlog4j2.configurationFile={HERE / 'log4j2.xml'}",
         "-cp",
-        jars if classes is None else os.pathsep.join([str(classes), jars]),
+        os.pathsep.join([*beside, f"{find_jars()}/*"]),
         main_class,
         *arguments,
     ]
