@@ -11,6 +11,8 @@ FENCED = "a fenced producer is told so (KIP-588)"
 NO_ABORTABLE = "transactions that have to be aborted are in an invalid state (before KIP-890)"
 ADDS = "partitions are added on the way (KIP-890)"
 NO_MEMBERS = "members are not named (before KIP-447)"
+NO_SASL = "nobody has to authenticate"
+NO_TOKENS = "who has not authenticated may have no tokens"
 NO_BODY = "the request has no body that could be cut off"
 
 EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
@@ -53,6 +55,7 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("SyncGroup", "INCONSISTENT_GROUP_PROTOCOL"): {"0-4": "the protocol is not repeated (before KIP-559)"},
     ("DescribeGroups", "GROUP_ID_NOT_FOUND"): {"0-5": "an unknown group is described as dead"},
     ("ListGroups", "closed"): {"0-2": NO_BODY},
+    ("SaslHandshake", "success"): {"0-1": NO_SASL},
     ("ApiVersions", "INVALID_REQUEST"): {"0-2": "clients do not say who they are (before KIP-511)"},
     ("ApiVersions", "REBOOTSTRAP_REQUIRED"): {"0-4": "clients do not say whom they want (before KIP-1242)"},
     ("ApiVersions", "UNSUPPORTED_VERSION"): {"1-5": "the answer to an unknown version is of version 0"},
@@ -81,6 +84,14 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("TxnOffsetCommit", "STALE_MEMBER_EPOCH"): {"0-2": NO_MEMBERS, "3-5": "it is an illegal generation"},
     ("TxnOffsetCommit", "UNKNOWN_MEMBER_ID"): {"0-2": NO_MEMBERS},
     ("TxnOffsetCommit", "UNKNOWN_TOPIC_ID"): {"0-5": NO_IDS},
+    ("DescribeAcls", "success"): {"1-3": "there is no authorizer"},
+    ("SaslAuthenticate", "success"): {"0-2": NO_SASL},
+    ("CreateDelegationToken", "success"): {"1-3": NO_TOKENS},
+    ("CreateDelegationToken", "UNKNOWN_SERVER_ERROR"): {"1-2": "owners cannot be named (before KIP-373)"},
+    ("RenewDelegationToken", "success"): {"1-2": NO_TOKENS},
+    ("ExpireDelegationToken", "success"): {"1-2": NO_TOKENS},
+    ("DescribeDelegationToken", "success"): {"1-3": NO_TOKENS},
+    ("ElectLeaders", "INVALID_REQUEST"): {"0": NO_TYPES},
     ("ListTransactions", "INVALID_REGULAR_EXPRESSION"): {"0-1": "there are no patterns (before KIP-1152)"},
     ("DescribeCluster", "MISMATCHED_ENDPOINT_TYPE"): {"0": NO_TYPES},
     ("DescribeCluster", "UNSUPPORTED_ENDPOINT_TYPE"): {"0": NO_TYPES},
