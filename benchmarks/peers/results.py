@@ -130,6 +130,22 @@ def read(path: Path) -> Results:
     return Results(rows=rows, **document)
 
 
+def joined(before: Results, after: Results) -> Results:
+    """The rows of two runs of the same brokers on the same machine and day; those of the later one count.
+
+    Raises ValueError if they have not that in common.
+    """
+    for name in ("date", "machine", "versions", "is_quick"):
+        was, now = getattr(before, name), getattr(after, name)
+        if was != now:
+            raise ValueError(f"figures of {name.replace('_', ' ')} {was} and {now} do not go together")
+    again = {row.figure.name for row in after.rows}
+    return after._replace(
+        rounds=max(before.rounds, after.rounds),
+        rows=[*(row for row in before.rows if row.figure.name not in again), *after.rows],
+    )
+
+
 def newest(folder: Path = FOLDER) -> Path | None:
     """The committed results that README shows: their files are named after their day."""
     return max(folder.glob("*.json"), default=None)

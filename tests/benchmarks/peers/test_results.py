@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers.results import Collector, Results, Row, Spread, newest, read, spread, write
+from benchmarks.peers.results import Collector, Results, Row, Spread, joined, newest, read, spread, write
 from benchmarks.peers.steps import Figure
 
 RATE = Figure("requests", "1/s", more_is_better=True)
@@ -74,3 +74,21 @@ def test_the_newest_results_are_those_of_the_latest_day(tmp_path: Path) -> None:
     found = newest(tmp_path)
     assert found is not None
     assert found.name == "2027-11-30.json"
+
+
+def test_figures_of_two_runs_are_joined_if_they_are_of_the_same_brokers() -> None:
+    def run(**values: float) -> Results:
+        figures = {Figure(name, "s", more_is_better=False): "section" for name in values}
+        collector = Collector(figures, ["Ottla"])
+        collector.begin_round("Ottla")
+        collector.add("Ottla", values)
+        return Results("1 May 2026", "a machine", {"Ottla": "1"}, 1, False, collector.rows())
+
+    both = joined(run(start=1.0, stop=2.0), run(stop=3.0, write=4.0))
+    assert [(row.figure.name, row.values["Ottla"]) for row in both.rows] == [
+        ("start", [1.0]),
+        ("stop", [3.0]),
+        ("write", [4.0]),
+    ]
+    with pytest.raises(ValueError, match="versions"):
+        joined(run(start=1.0)._replace(versions={"Ottla": "2"}), run(stop=3.0))
