@@ -16,7 +16,7 @@ from broker.groups.streams.member import StreamsMember, StreamsMemberState
 from broker.groups.streams.reconciliation import Holders, ProcessesOf, TaskReconciler
 from broker.groups.streams.stored import StoredStreamsGroup, TaskHolders
 from broker.groups.streams.tasks import NO_TASKS, NOTHING, TaskSets
-from broker.groups.streams.topology import required_topics, source_topics, subtopologies_by_id
+from broker.groups.streams.topology import required_topics
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.streams_group_heartbeat import EndpointToPartitions
@@ -127,18 +127,20 @@ class StreamsGroup(StoredStreamsGroup):
     def look_at_topics(self, topology: StreamsGroupTopologyValue) -> tuple[ConfiguredTopology, int]:
         """What becomes of the topology with the topics that there are now, and the hash of these."""
         is_new = self.topology is None
-        if not is_new and self.configured is not None and not self._may_have_changed(topology):
+        if not is_new and self.configured is not None and not self._may_have_changed():
             return self.configured, self.metadata_hash
-        metadata_hash = self.cluster.metadata_hash(required_topics(topology))
+        metadata_hash = self.cluster.metadata_hash(
+            required_topics(topology) if is_new else self.required_topics
+        )
         if is_new or self.configured is None or metadata_hash != self.metadata_hash:
             self.configured = configure(topology, metadata_hash, self._partition_count)
             self.endpoints.clear()
         return self.configured, metadata_hash
 
-    def _may_have_changed(self, topology: StreamsGroupTopologyValue) -> bool:
+    def _may_have_changed(self) -> bool:
         if self._checked_epoch < 0 or self.group_epoch < self._checked_epoch:
             return True  # never since the group was loaded, or what was found could not be written
-        if self.cluster.have_changed_since(self._checked_version, required_topics(topology)):
+        if self.cluster.have_changed_since(self._checked_version, self.required_topics):
             return True
         self._checked_version = self.cluster.version
         return False
@@ -335,7 +337,7 @@ class StreamsGroup(StoredStreamsGroup):
             return ErrorCode.NONE
         if epoch > member.member_epoch or self.topology is None:
             return ErrorCode.STALE_MEMBER_EPOCH
-        subtopologies = self._subtopologies_by_source()
+        subtopologies = self.subtopology_by_source
         may_commit = all(
             offset.topic in subtopologies
             and _given_by(member, epoch, subtopologies[offset.topic], offset.partition)
@@ -343,15 +345,6 @@ class StreamsGroup(StoredStreamsGroup):
             if self.settings.allows_metadata(offset.metadata)
         )
         return ErrorCode.NONE if may_commit else ErrorCode.STALE_MEMBER_EPOCH
-
-    def _subtopologies_by_source(self) -> dict[str, str]:
-        if self.topology is None:
-            return {}
-        return {
-            topic: subtopology_id
-            for subtopology_id, subtopology in subtopologies_by_id(self.topology).items()
-            for topic in source_topics(subtopology)
-        }
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
         """Whether a member may ask for offsets; anybody may who does not say who he is."""
@@ -366,7 +359,7 @@ class StreamsGroup(StoredStreamsGroup):
 
     def is_subscribed_to(self, topic: str) -> bool:
         """While somebody is in the group: it reads its sources, and what it repartitions."""
-        return bool(self.members) and topic in self._subtopologies_by_source()
+        return bool(self.members) and topic in self.subtopology_by_source
 
     def retention_began_ms(self, topic: str, commit_timestamp_ms: int) -> int | None:
         """Since when (wall time) an offset counts as unused: since its commit, if nobody reads the topic."""

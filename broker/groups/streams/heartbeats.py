@@ -322,16 +322,17 @@ def _assign(
     """A target epoch, what the member should have in it, and why the target is not a newer one."""
     if group.is_delayed:
         return group.target_epoch, NOTHING, _Wait.FOR_MEMBERS
+    former_id = updated.member_id if replaced is None else replaced.member_id
+    if group.target_epoch >= epoch:
+        return group.target_epoch, group.target_of(former_id), None
+    if group.must_wait_to_assign(now):
+        return group.target_epoch, group.target_of(former_id), _Wait.FOR_INTERVAL
     members = {**group.members, updated.member_id: updated}
     targets = dict(group.targets)
-    if replaced is not None and replaced.member_id != updated.member_id:
-        del members[replaced.member_id]
-        if replaced.member_id in targets:
-            targets[updated.member_id] = targets.pop(replaced.member_id)
-    if group.target_epoch >= epoch:
-        return group.target_epoch, targets.get(updated.member_id, NOTHING), None
-    if group.must_wait_to_assign(now):
-        return group.target_epoch, targets.get(updated.member_id, NOTHING), _Wait.FOR_INTERVAL
+    if former_id != updated.member_id:
+        del members[former_id]
+        if former_id in targets:
+            targets[updated.member_id] = targets.pop(former_id)
     new = group.assign(epoch, members, targets, configured, settings, now, decision)
     return epoch, new[updated.member_id], None
 

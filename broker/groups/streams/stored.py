@@ -1,6 +1,6 @@
 """What is stored of a streams group (KIP-1071), and the records that say it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from broker.coordination.decision import Decision, StoredRecord
@@ -9,6 +9,7 @@ from broker.groups.modern import ModernGroup
 from broker.groups.settings import GroupSettings
 from broker.groups.streams.member import LEAVING_EPOCH, StreamsMember
 from broker.groups.streams.tasks import NOTHING, NOTHING_OWNED, TaskSets, in_order, told_tasks
+from broker.groups.streams.topology import required_topics, source_topics, subtopologies_by_id
 from broker.groups.target_assignment import INITIAL_EPOCH
 from protocol.schema import Message
 from protocol.stored.group_records import (
@@ -69,6 +70,10 @@ class StoredStreamsGroup(ModernGroup[StreamsMember]):
         self.static_ids: dict[str, str] = {}
         """Member id by instance id."""
         self.topology: StreamsGroupTopologyValue | None = None
+        self.subtopology_by_source: Mapping[str, str] = MappingProxyType({})
+        """Whose tasks a topic's partitions make."""
+        self.required_topics: Sequence[str] = ()
+        """All that must be there before anybody gets tasks."""
         self.validated_topology_epoch = NO_TOPOLOGY_EPOCH
         """Of the topology whose topics were all there; -1 if some are not."""
         self.assignment_settings: Mapping[str, str] = MappingProxyType({})
@@ -126,11 +131,22 @@ class StoredStreamsGroup(ModernGroup[StreamsMember]):
             self.target_computed_ms = 0 if value is None else value.assignment_timestamp
         elif isinstance(key, StreamsGroupTopologyKey):
             assert value is None or isinstance(value, StreamsGroupTopologyValue)
-            self.topology = value
+            self._apply_topology(value)
         else:
             assert isinstance(key, StreamsGroupMetadataKey)
             assert isinstance(value, StreamsGroupMetadataValue)
             self._apply_metadata(value)
+
+    def _apply_topology(self, topology: StreamsGroupTopologyValue | None) -> None:
+        self.topology = topology
+        self.required_topics = () if topology is None else required_topics(topology)
+        self.subtopology_by_source = {
+            topic: subtopology_id
+            for subtopology_id, subtopology in (
+                {} if topology is None else subtopologies_by_id(topology)
+            ).items()
+            for topic in source_topics(subtopology)
+        }
 
     def _apply_metadata(self, value: StreamsGroupMetadataValue) -> None:
         self.group_epoch = value.epoch
