@@ -26,7 +26,12 @@ import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataDelta;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
 import org.apache.kafka.coordinator.group.api.streams.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.streams.CurrentAssignmentBuilder;
+import org.apache.kafka.coordinator.group.streams.MemberState;
+import org.apache.kafka.coordinator.group.streams.StreamsGroupMember;
 import org.apache.kafka.coordinator.group.streams.StreamsTopology;
+import org.apache.kafka.coordinator.group.streams.TasksTuple;
+import org.apache.kafka.coordinator.group.streams.TasksTupleWithEpochs;
 import org.apache.kafka.coordinator.group.streams.TopologyMetadata;
 import org.apache.kafka.coordinator.group.streams.assignor.AssignmentConfigsImpl;
 import org.apache.kafka.coordinator.group.streams.assignor.GroupSpecImpl;
@@ -46,7 +51,8 @@ public class Judge {
         var questions = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = questions.readLine(); line != null; line = questions.readLine()) {
             JsonNode question = JSON.readTree(line);
-            ObjectNode answer = question.has("topology") ? configure(question) : assign(question);
+            ObjectNode answer = question.has("topology") ? configure(question)
+                : question.has("target") ? reconcile(question) : assign(question);
             System.out.println(JSON.writeValueAsString(answer));
         }
     }
@@ -76,6 +82,71 @@ public class Judge {
             both.add(tasks(member.standbyTasks()));
         });
         return answer;
+    }
+
+    private static ObjectNode reconcile(JsonNode question) {
+        JsonNode held = question.get("held");
+        Map<String, Set<String>> active = holders(held.get(0));
+        Map<String, Set<String>> standby = holders(held.get(1));
+        Map<String, Set<String>> warmup = holders(held.get(2));
+        StreamsGroupMember member = StreamsGroupMember.Builder.withDefaults("member")
+            .setProcessId(question.get("process").asText())
+            .setState(MemberState.fromValue((byte) question.get("state").asInt()))
+            .setMemberEpoch(question.get("epoch").asInt())
+            .setPreviousMemberEpoch(question.get("previous").asInt())
+            .setAssignedTasks(tasksWithEpochs(question.get("assigned")))
+            .setTasksPendingRevocation(tasksWithEpochs(question.get("revoking")))
+            .build();
+        ObjectNode answer = JSON.createObjectNode();
+        try {
+            StreamsGroupMember moved = new CurrentAssignmentBuilder(member)
+                .withTargetAssignment(question.get("target_epoch").asInt(), tasksTuple(question.get("target")))
+                .withCurrentActiveTaskProcessId((subtopology, partition) ->
+                    active.getOrDefault(subtopology + "/" + partition, Set.of()).stream().findAny().orElse(null))
+                .withCurrentStandbyTaskProcessIds((subtopology, partition) ->
+                    standby.getOrDefault(subtopology + "/" + partition, Set.of()))
+                .withCurrentWarmupTaskProcessIds((subtopology, partition) ->
+                    warmup.getOrDefault(subtopology + "/" + partition, Set.of()))
+                .withOwnedAssignment(question.get("claimed").isNull() ? null : tasksTuple(question.get("claimed")))
+                .build();
+            answer.put("epoch", moved.memberEpoch()).put("previous", moved.previousMemberEpoch());
+            answer.put("state", (int) moved.state().value());
+            answer.set("assigned", tasksWithEpochs(moved.assignedTasks()));
+            answer.set("revoking", tasksWithEpochs(moved.tasksPendingRevocation()));
+        } catch (RuntimeException wrong) {
+            answer.putArray("error").add((int) Errors.forException(wrong).code()).add(wrong.getMessage());
+        }
+        return answer;
+    }
+
+    /** Processes by task. */
+    private static Map<String, Set<String>> holders(JsonNode told) {
+        Map<String, Set<String>> holders = new HashMap<>();
+        told.forEach(holder -> holders
+            .computeIfAbsent(holder.get(0).asText() + "/" + holder.get(1).asInt(), key -> new HashSet<>())
+            .add(holder.get(2).asText()));
+        return holders;
+    }
+
+    private static TasksTuple tasksTuple(JsonNode told) {
+        return new TasksTuple(tasks(told.get(0)), tasks(told.get(1)), tasks(told.get(2)));
+    }
+
+    private static TasksTupleWithEpochs tasksWithEpochs(JsonNode told) {
+        Map<String, Map<Integer, Integer>> active = new HashMap<>();
+        told.get(0).properties().forEach(entry -> entry.getValue().forEach(pair ->
+            active.computeIfAbsent(entry.getKey(), key -> new HashMap<>())
+                .put(pair.get(0).asInt(), pair.get(1).asInt())));
+        return new TasksTupleWithEpochs(active, tasks(told.get(1)), tasks(told.get(2)));
+    }
+
+    private static ArrayNode tasksWithEpochs(TasksTupleWithEpochs tasks) {
+        ObjectNode active = JSON.createObjectNode();
+        new TreeMap<>(tasks.activeTasksWithEpochs()).forEach((subtopology, epochs) -> {
+            ArrayNode list = active.putArray(subtopology);
+            new TreeMap<>(epochs).forEach((partition, epoch) -> list.addArray().add(partition).add(epoch));
+        });
+        return JSON.createArrayNode().add(active).add(tasks(tasks.standbyTasks())).add(tasks(tasks.warmupTasks()));
     }
 
     private static Map<String, Set<Integer>> tasks(JsonNode told) {

@@ -10,6 +10,7 @@ import compat.streams
 from compat.java_programs import program_command
 from tests import golden
 from tests.broker.groups.streams.questions import JsonObject, random_group, random_topology
+from tests.broker.groups.streams.steps import random_step
 
 JUDGE = Path(compat.streams.__file__).with_name("judge")
 RECORDED = Path(golden.__file__).parent / "streams"
@@ -49,3 +50,4 @@ def record(name: str, draw: Callable[[random.Random], JsonObject]) -> None:
 if __name__ == "__main__":
     record("groups", random_group)
     record("topologies", random_topology)
+    record("steps", random_step)

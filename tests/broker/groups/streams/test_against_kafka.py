@@ -12,6 +12,7 @@ from tests.broker.groups.streams.questions import (
     random_group,
     random_topology,
 )
+from tests.broker.groups.streams.steps import answer_step, random_step
 
 pytestmark = pytest.mark.slow
 
@@ -19,13 +20,11 @@ QUESTIONS_MAX = 1000
 
 
 def test_both_say_the_same(chance: random.Random) -> None:
-    groups = [random_group(chance) for _ in range(QUESTIONS_MAX)]
-    topologies = [random_topology(chance) for _ in range(QUESTIONS_MAX)]
+    kinds = (random_group, answer_group), (random_topology, answer_topology), (random_step, answer_step)
+    asked = [(draw(chance), ours) for draw, ours in kinds for _ in range(QUESTIONS_MAX)]
     try:
-        answers = ask_kafka([*groups, *topologies])
+        answers = ask_kafka(question for question, _ in asked)
     except KafkaMissing as missing:
         pytest.skip(f"Kafka's classes are not to be had: {missing}")
-    for question, answer in zip(groups, answers[:QUESTIONS_MAX], strict=True):
-        assert answer_group(question) == answer, question
-    for question, answer in zip(topologies, answers[QUESTIONS_MAX:], strict=True):
-        assert answer_topology(question) == answer, question
+    for (question, ours), answer in zip(asked, answers, strict=True):
+        assert ours(question) == answer, question
