@@ -247,8 +247,9 @@ class Model:
             if name in ("epochs", "producers", "first undecided", "aborted") and self.has_deleted:
                 continue  # what deleted records left behind is known only to whoever saw them
             assert value == grown[name], name
-        # A snapshot that was never needed may have been torn long ago.
-        assert not [line for line in self.world.reports if ".snapshot: " not in line]
+        # A power cut long ago may have torn a snapshot that was never needed, and left offsets out.
+        told = (".snapshot: ", "before it are missing; they had not been flushed")
+        assert not [line for line in self.world.reports if not any(known in line for known in told)]
         self.log = rebuilt
 
 
