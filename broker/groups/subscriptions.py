@@ -47,20 +47,20 @@ class Subscriptions:
         old_names = frozenset[str]() if old is None else old.topic_names
         new_names = frozenset[str]() if new is None else new.topic_names
         if old_names != new_names:
-            _count(self.by_name, old_names, -1)
-            _count(self.by_name, new_names, 1)
+            count_names(self.by_name, old_names, -1)
+            count_names(self.by_name, new_names, 1)
         old_regex = None if old is None else old.topic_regex
         new_regex = None if new is None else new.topic_regex
         if old_regex != new_regex:
             if old_regex:
-                _count(self.regexes, (old_regex,), -1)
+                count_names(self.regexes, (old_regex,), -1)
             if new_regex:
-                _count(self.regexes, (new_regex,), 1)
+                count_names(self.regexes, (new_regex,), 1)
 
     def resolve(self, old: Set[str], new: Set[str]) -> None:
         """An expression matches other topics than before."""
-        _count(self.by_regex, old, -1)
-        _count(self.by_regex, new, 1)
+        count_names(self.by_regex, old, -1)
+        count_names(self.by_regex, new, 1)
 
     def are_homogeneous(self, member_count: int) -> bool:
         """Whether all members read the same topics."""
@@ -71,7 +71,8 @@ class Subscriptions:
         return not self.by_name and all(count == 1 for count in self.by_regex.values())
 
 
-def _count(counts: dict[str, int], names: Iterable[str], change: int) -> None:
+def count_names(counts: dict[str, int], names: Iterable[str], change: int) -> None:
+    """``change`` times more each of these names is in ``counts``, where none is with a count of zero."""
     for name in names:
         count = counts.get(name, 0) + change
         if count:

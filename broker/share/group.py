@@ -12,6 +12,7 @@ from broker.groups.java_order import in_java_order
 from broker.groups.modern import ModernGroup
 from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
+from broker.groups.subscriptions import count_names
 from broker.groups.target_assignment import (
     INITIAL_EPOCH,
     NOTHING,
@@ -144,6 +145,10 @@ class ShareGroup(ModernGroup[ShareMember]):
         self.deadlines: Deadlines[str] = Deadlines()
         self.asked_ms: dict[bytes, int] = {}
         """When (steady) the share coordinator was last asked to make the state of a topic's partitions."""
+        self._subscribers: dict[str, int] = {}
+        """How many members read each topic."""
+        self._has_unassigned: bool | None = None
+        """What ``has_unassigned_states`` found, until something changes that it depends on."""
         self._checked_version = -1
         """In which image the topics were last compared with ``metadata_hash``."""
 
@@ -153,8 +158,11 @@ class ShareGroup(ModernGroup[ShareMember]):
         """What the log says is so."""
         if isinstance(key, ShareGroupMemberMetadataKey):
             assert value is None or isinstance(value, ShareGroupMemberMetadataValue)
+            self._has_unassigned = None
             if value is None:
-                self.members.pop(key.member_id, None)
+                gone = self.members.pop(key.member_id, None)
+                if gone is not None:
+                    count_names(self._subscribers, gone.topic_names, -1)
                 self.deadlines.cancel(key.member_id)
             else:
                 self._put(
@@ -178,6 +186,7 @@ class ShareGroup(ModernGroup[ShareMember]):
             elif key.member_id in self.members:
                 self._put(key.member_id, member_epoch=-1, previous_member_epoch=-1, assigned=NOTHING)
         elif isinstance(key, ShareGroupTargetAssignmentMemberKey):
+            self._has_unassigned = None
             if value is None:
                 self.target.by_member.pop(key.member_id, None)
             else:
@@ -190,6 +199,7 @@ class ShareGroup(ModernGroup[ShareMember]):
             self.target.computed_ms = 0 if value is None else value.assignment_timestamp
         elif isinstance(key, ShareGroupStatePartitionMetadataKey):
             assert value is None or isinstance(value, ShareGroupStatePartitionMetadataValue)
+            self._has_unassigned = None
             self.has_states = value is not None
             self.states = PartitionStates() if value is None else PartitionStates.read(value)
         else:
@@ -200,7 +210,10 @@ class ShareGroup(ModernGroup[ShareMember]):
 
     def _put(self, member_id: str, **changes: Any) -> None:
         known = self.members.get(member_id) or ShareMember(member_id)
-        self.members[member_id] = known._replace(**changes)
+        changed = self.members[member_id] = known._replace(**changes)
+        if changed.topic_names != known.topic_names:
+            count_names(self._subscribers, known.topic_names, -1)
+            count_names(self._subscribers, changed.topic_names, 1)
 
     def tombstones(self) -> list[StoredRecord]:
         """What removes the group."""
@@ -247,10 +260,11 @@ class ShareGroup(ModernGroup[ShareMember]):
 
     def topics(self, *, instead: ShareMember | None = None, without: str = "") -> Set[str]:
         """What members subscribe to, with one as it is about to become, or without one that leaves."""
-        names: set[str] = set()
-        for member in self.members.values():
-            if member.member_id != without and (instead is None or member.member_id != instead.member_id):
-                names |= member.topic_names
+        apart = self.members.get(without if instead is None else instead.member_id)
+        if apart is None:
+            names = set(self._subscribers)
+        else:
+            names = {name for name, count in self._subscribers.items() if count > (name in apart.topic_names)}
         return names if instead is None else names | instead.topic_names
 
     def have_topics_changed(self) -> bool:
@@ -261,6 +275,11 @@ class ShareGroup(ModernGroup[ShareMember]):
 
     def has_unassigned_states(self) -> bool:
         """Whether partitions that are read have their state, and are assigned to nobody."""
+        if self._has_unassigned is None:
+            self._has_unassigned = self._look_for_unassigned_states()
+        return self._has_unassigned
+
+    def _look_for_unassigned_states(self) -> bool:
         names = self.topics()
         assigned: dict[bytes, set[int]] = {}
         for assignment in self.target.by_member.values():

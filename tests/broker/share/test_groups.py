@@ -178,3 +178,14 @@ def test_a_classic_member_cannot_join() -> None:
     room.create_topic("t", 1)
     room.entered_share("a", "t")
     assert room.join("").outcome.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_group_that_nobody_is_in_stays_until_it_is_deleted() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.settle_share("a")
+    room.share("a", -1)
+    for _ in range(3):
+        room.pass_ms(10 * 86_400_000)
+    assert room.sharers.is_empty
