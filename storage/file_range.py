@@ -31,6 +31,10 @@ class FileRange:
         """All bytes of the range."""
         return self.file.pread(self.size_bytes, self.position)
 
+    def read_first(self, size_bytes: int) -> bytes:
+        """So many bytes from the beginning of the range, which has as many or more."""
+        return self.file.pread(size_bytes, self.position)
+
     def is_cached(self) -> bool:
         """Whether reading would not wait for the disk, judged by the first and the last page.
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 NO_RECORDS: Final = b""
 
+FIRST_READ_BYTES: Final = 64 * 1024
+"""So much is read at first of what a member would take, and more if what it may have lies behind."""
+
 
 class Wanted(NamedTuple):
     """What a member asks for."""
@@ -53,6 +56,8 @@ class _Reading(NamedTuple):
     partition: TopicPartition
     held: HeldPartition
     offset: int
+    enough_offset: int
+    """Whoever has read as far as this needs no more: it is behind all that can be acquired at once."""
     range: FileRange | None
     error: StorageError | None = None
 
@@ -180,6 +185,7 @@ class ShareFetching:
         found = []
         for index, (partition, held) in enumerate(acquirable):
             offset = held.partition.next_fetch_offset
+            enough_offset = max(held.partition.end_offset + 1, offset) + wanted.records_max
             max_bytes = min(share + (rest if index == 0 else 0), left)
             try:
                 found_range = held.leader.log.read(
@@ -190,9 +196,9 @@ class ShareFetching:
                 )
             except StorageError as error:
                 held.leader.note_failed_read(error)
-                found.append(_Reading(partition, held, offset, None, error))
+                found.append(_Reading(partition, held, offset, enough_offset, None, error))
                 continue
-            found.append(_Reading(partition, held, offset, found_range))
+            found.append(_Reading(partition, held, offset, enough_offset, found_range))
             if found_range is not None:
                 is_first = False
                 left = max(left - found_range.size_bytes, 0)
@@ -282,9 +288,23 @@ class ShareFetching:
 
 
 def _read(reading: _Reading) -> bytes | StorageError:
+    """The range, or as much from its beginning as holds all that can be acquired.
+
+    Where that is not all, it is two batches or more: a single one is told with what follows it.
+    """
     if reading.error is not None:
         return reading.error
-    return NO_RECORDS if reading.range is None else reading.range.read()
+    found = reading.range
+    if found is None:
+        return NO_RECORDS
+    size_bytes = FIRST_READ_BYTES
+    while size_bytes < found.size_bytes:
+        content = found.read_first(size_bytes)
+        batches = list(read_batches(content))
+        if len(batches) > 1 and batches[-1].last_offset >= reading.enough_offset:
+            return content
+        size_bytes *= 4
+    return found.read()
 
 
 def _aborted_batches(
