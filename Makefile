@@ -3,6 +3,7 @@
 # make check   format, lint, types and the fast tests, in under a minute
 # make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
 # make bench-storage   what files cost, beside Apache Kafka: many partitions, recovery, compaction (needs Java)
+# make bench-coordinators   groups, transactions and share groups, beside Apache Kafka (needs Java)
 # make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
 # make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java, Maven and Go)
 # make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
@@ -20,7 +21,7 @@ ARGS ?=
 IN_PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types fast bench bench-storage bench-peers matrix oracle clean
+.PHONY: help run test check format lint types fast bench bench-storage bench-coordinators bench-peers matrix oracle clean
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -53,6 +54,9 @@ bench: $(VENV)/.dev
 
 bench-storage: $(VENV)/.dev
 	$(BIN)/python -m benchmarks storage $(ARGS)
+
+bench-coordinators: $(VENV)/.dev
+	$(BIN)/python -m benchmarks coordinators $(ARGS)
 
 bench-peers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks peers $(ARGS)

@@ -1,5 +1,7 @@
-"""``python -m benchmarks`` measures one broker, ``python -m benchmarks peers`` measures it beside others, and
-``python -m benchmarks storage`` what its files cost.
+"""``python -m benchmarks`` measures one broker, ``python -m benchmarks peers`` measures it beside others.
+
+``python -m benchmarks storage`` measures what files cost, ``python -m benchmarks coordinators`` what groups
+and transactions do.
 """
 
 import sys
@@ -14,6 +16,10 @@ def main(arguments: list[str]) -> int:
         from benchmarks.storage.command import main as measure_storage
 
         return measure_storage(arguments[1:])
+    if arguments[:1] == ["coordinators"]:
+        from benchmarks.coordinators.command import main as measure_coordinators
+
+        return measure_coordinators(arguments[1:])
     from benchmarks.one_broker import main as measure_one_broker
 
     return measure_one_broker(arguments)

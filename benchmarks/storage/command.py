@@ -141,7 +141,7 @@ def measure(options: argparse.Namespace) -> results.Results:
                 continue
             kinds = part.kinds if number % 2 == 0 else part.kinds[::-1]
             for kind in kinds:
-                _measure(part, kind, collector, deadline)
+                measure_part(part, kind, collector, deadline)
     return results.Results(
         date=machine.today(),
         machine=options.machine or machine.machine(),
@@ -152,7 +152,8 @@ def measure(options: argparse.Namespace) -> results.Results:
     )
 
 
-def _measure(part: Part, kind: type[StoredBroker], collector: results.Collector, deadline: float) -> None:
+def measure_part(part: Part, kind: type[StoredBroker], collector: results.Collector, deadline: float) -> None:
+    """Let a broker begin with a part before ``deadline``, and collect what it gave, or why nothing."""
     if time.monotonic() > deadline:
         collector.fail(kind.name, part.figures, "the time was up")
         return

@@ -12,13 +12,13 @@ END = "<!-- end of storage figures -->"
 LAST_SECTION = "## Reading on\n"
 
 
-def markdown(found: results.Results) -> str:
-    """A table beside Kafka, and a sentence on appends and fetches."""
+def markdown(found: results.Results, begin: str = BEGIN, end: str = END) -> str:
+    """A table beside Kafka, and a sentence on what is compared with an earlier Ottla; between two marks."""
     ours, kafka, *_ = found.brokers
     rounds = "one round" if found.rounds == 1 else f"{found.rounds} rounds in turn"
     amounts = "small amounts, " if found.is_quick else ""
     lines = [
-        BEGIN,
+        begin,
         f"Taken on {found.date} on {found.machine}, {amounts}{rounds},",
         f"beside {kafka} {found.versions[kafka]}.",
     ]
@@ -38,22 +38,25 @@ def markdown(found: results.Results) -> str:
     ]
     if ratios:
         lines += ["", "Beside the first complete Ottla, in one run: " + "; ".join(ratios) + "."]
-    return "\n".join([*lines, END])
+    return "\n".join([*lines, end])
 
 
-def update_readme() -> None:
-    """Raises SystemExit if there are no results."""
-    newest = results.newest(FOLDER)
+def update_readme(folder: Path = FOLDER, begin: str = BEGIN, end: str = END) -> None:
+    """Print the newest results of ``folder`` between these marks.
+
+    Raises SystemExit if there are no results.
+    """
+    newest = results.newest(folder)
     if newest is None:
-        raise SystemExit(f"there are no results in {FOLDER}")
-    README.write_text(
-        with_block(README.read_text(encoding="utf-8"), markdown(results.read(newest))), encoding="utf-8"
-    )
+        raise SystemExit(f"there are no results in {folder}")
+    block = markdown(results.read(newest), begin, end)
+    document = README.read_text(encoding="utf-8")
+    README.write_text(with_block(document, block, begin, end), encoding="utf-8")
 
 
-def with_block(document: str, block: str) -> str:
+def with_block(document: str, block: str, begin: str = BEGIN, end: str = END) -> str:
     """The document with this block, in the place of an older one or before its last section."""
-    if BEGIN in document:
-        return tables.replace_block(document, block, begin=BEGIN, end=END)
+    if begin in document:
+        return tables.replace_block(document, block, begin=begin, end=end)
     before, heading, after = document.partition(LAST_SECTION)
     return f"{before}{block}\n\n{heading}{after}"
