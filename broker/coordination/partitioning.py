@@ -1,8 +1,15 @@
 """Which partition of a coordinator's topic keeps a group or a transactional id: Kafka's hash, exactly."""
 
+from functools import lru_cache
+from typing import Final
+
 _INT32_MIN = -(1 << 31)
 
+HASHES_KEPT_MAX: Final = 4096
+"""Of ids of groups and members: the same are asked about with every heartbeat."""
 
+
+@lru_cache(HASHES_KEPT_MAX)
 def java_string_hash(text: str) -> int:
     """What ``String.hashCode`` gives in Java: over UTF-16 code units, as a signed 32-bit number."""
     value = 0
