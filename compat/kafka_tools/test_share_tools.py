@@ -56,10 +56,19 @@ def group(kafka_jars: Path, address: str) -> ShareGroup:
 
 def test_the_console_consumer_shares_records(group: ShareGroup) -> None:
     stands = group.of_group("--describe")
-    _, accepted, rejected, released, after, again, done = group.run(
+    queue = f"dlq.{group.name}"
+    enabled = ("--config", "errors.deadletterqueue.group.enable=true")
+    with_headers = ("--formatter-property", "print.headers=true", "--timeout-ms", "60000")
+    _, _, _, accepted, rejected, letters, released, after, again, done = group.run(
+        ["kafka-topics", "--create", "--topic", queue, *enabled],
         group.setting("share.auto.offset.reset=earliest"),
+        group.setting(f"errors.deadletterqueue.topic.name={queue}"),
         group.reads(3),
         group.reads(2, "--reject"),
+        [
+            *("kafka-console-consumer", "--topic", queue, "--from-beginning", "--max-messages", "2"),
+            *with_headers,
+        ],
         group.reads(2, "--release"),
         stands,
         group.reads(RECORDS - 5),
@@ -67,6 +76,9 @@ def test_the_console_consumer_shares_records(group: ShareGroup) -> None:
     )
     assert [line[0] for line in accepted] == ["Offset:0", "Offset:1", "Offset:2"]
     assert [line[0] for line in rejected] == ["Offset:3", "Offset:4"]
+    for offset, letter in zip("34", letters, strict=True):
+        assert f"__dlq.errors.topic:{group.topic}" in letter[0]
+        assert f"__dlq.errors.offset:{offset}" in letter[0]
     assert [line[0] for line in released] == ["Offset:5", "Offset:6"]
     assert after[1] == [group.name, group.topic, "0", "5", str(RECORDS - 5)]
     assert [line[0] for line in again] == [f"Offset:{offset}" for offset in range(5, RECORDS)]
