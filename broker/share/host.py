@@ -31,6 +31,11 @@ class ShareHost:
         self._nursery.start_soon(service.serve_woken)
         return service
 
+    def end(self) -> None:
+        """The broker stops."""
+        if "service" in self.__dict__:
+            self.service.end()
+
 
 @asynccontextmanager
 async def open_share_host(services: Services) -> AsyncIterator[ShareHost]:
@@ -39,7 +44,9 @@ async def open_share_host(services: Services) -> AsyncIterator[ShareHost]:
     Nothing is lost by its end: what members hold and have not acknowledged is available afterwards.
     """
     async with trio.open_nursery() as nursery:
+        host = ShareHost(services, nursery)
         try:
-            yield ShareHost(services, nursery)
+            yield host
         finally:
+            host.end()
             nursery.cancel_scope.cancel()

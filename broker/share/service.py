@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
@@ -70,13 +70,22 @@ class ShareService:
     def __init__(self, services: "Services", nursery: trio.Nursery) -> None:
         self.services = services
         self.sessions = ShareSessions(services.config.get("group.share.max.share.sessions"))
-        self._nursery = nursery
+        self._nursery: trio.Nursery | None = nursery
         self._held: dict[SharePartitionKey, HeldPartition] = {}
         self._timers: Timers[SharePartitionKey] = Timers()
         self._sleep: trio.CancelScope | None = None
         self._woken: deque[ShareFetching] = deque()
         self._has_woken = trio.Event()
         self._dead_letter_queues = DeadLetterQueues(services)
+
+    def end(self) -> None:
+        """Begin nothing any more: the broker stops."""
+        self._nursery = None
+
+    def _start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object) -> None:
+        """Do something beside; if the broker stops, what is stored tells the next start of it."""
+        if self._nursery is not None:
+            self._nursery.start_soon(function, *arguments)
 
     # Time
 
@@ -140,7 +149,7 @@ class ShareService:
 
     def read_aside(self, fetching: "ShareFetching") -> None:
         """Let a thread read what a fetch needs from the disk."""
-        self._nursery.start_soon(fetching.read_aside)
+        self._start_soon(fetching.read_aside)
 
     # Share partitions
 
@@ -277,7 +286,7 @@ class ShareService:
         def settled() -> None:
             outcome = ticket.outcome
             if outcome.error in NOT_READY and retries < RETRIES_MAX and held.ended is None:
-                self._nursery.start_soon(self._ask_later, held, ask, done, retries + 1)
+                self._start_soon(self._ask_later, held, ask, done, retries + 1)
             else:
                 done(outcome)
 
@@ -334,7 +343,7 @@ class ShareService:
     def _bury(self, held: HeldPartition, dead_letters: Sequence[DeadLetter]) -> None:
         """Send records that were given up to the dead letter queue, and archive them."""
         for dead in dead_letters:
-            self._nursery.start_soon(self._bury_one, held, dead)
+            self._start_soon(self._bury_one, held, dead)
 
     async def _bury_one(self, held: HeldPartition, dead: DeadLetter) -> None:
         await self._dead_letter_queues.take(held, dead)

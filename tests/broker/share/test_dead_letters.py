@@ -6,7 +6,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from broker.metadata.topic_names import SHARE_GROUP_STATE
 from broker.share.dead_letters import READ_BYTES_MAX
+from broker.share.partition import Acknowledgement
+from broker.share.sessions import SessionKey, TopicPartition
+from protocol.error_codes import ErrorCode
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
@@ -50,7 +54,7 @@ def letters(it: Desk) -> list[tuple[str, bytes | None]]:
 def batches(it: Desk) -> list[RecordBatch]:
     """What is in the queue."""
     records: Any = it.broker.broker.fetch(QUEUE).records
-    return list(read_batches(records.read()))
+    return list(read_batches(records.read())) if records else []
 
 
 def told_of(*offsets: int) -> list[tuple[str, None]]:
@@ -185,3 +189,31 @@ async def test_what_is_being_buried_holds_nobody_up(autojump_clock: MockClock) -
         assert await it.fetch("a", 2, (5, 9, ACCEPT)) == []
         it.broker.broker.produce("t", some_batch(2))
         assert await it.fetch("a", 3) == [(10, 11, 1)]
+
+
+async def test_what_is_given_up_while_the_broker_stops_is_sent_at_its_next_start(
+    autojump_clock: MockClock,
+) -> None:
+    async with desk() as it:
+        set_up(it)
+        make_queue(it)
+        await it.enter("a")
+        await it.fetch("a", 0)
+        broker = it.broker.broker
+        broker.change_settings(SHARE_GROUP_STATE, {"flush.messages": "1"})
+        broker.hold_threads()
+        told = broker.services.share.service.acknowledge(
+            SessionKey("g", "a"), TopicPartition(it.topic_id, 0), [Acknowledgement(3, 4, [REJECT])]
+        )
+        assert not told.is_settled
+        broker.services.share.end()
+        broker.release_threads()
+        await trio.sleep(1)
+        assert told.outcome.error is ErrorCode.NONE
+        assert letters(it) == []
+        file_system, image = broker.file_system, it.broker.image
+    async with desk(file_system, image) as again:
+        await trio.sleep(1)
+        assert [each[:2] for each in await again.fetch("b", 0)] == [(0, 2), (5, 9)]
+        await trio.sleep(1)
+        assert letters(again) == told_of(3, 4)
