@@ -1,13 +1,24 @@
 """Share groups from the request to the disk: on Trio's time, with both coordinators and real logs."""
 
+import pytest
 import trio
 from trio.testing import MockClock
 
+from broker.network.waiting import NotYet, Waiting
+from broker.share.fetching import FIRST_READ_BYTES
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
 )
+from protocol.messages.share_fetch import (
+    FetchPartition,
+    FetchTopic,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from storage.file_range import FileRange
+from tests.broker.partitions.one_broker import some_batch
 from tests.broker.share.desk import ACCEPT, LOCK_SECONDS, RELEASE, desk
 
 
@@ -95,3 +106,34 @@ async def test_a_topic_can_be_forgotten(autojump_clock: MockClock) -> None:
         assert await it.standing() == []
         await it.enter("a")
         assert await it.fetch("b", 0) == [(0, 9, 1)]
+
+
+async def test_no_more_is_read_than_a_member_can_have(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def read_first(found: FileRange, size_bytes: int) -> bytes:
+        sizes.append(size_bytes)
+        return found.file.pread(size_bytes, found.position)
+
+    async with desk() as it:
+        for _ in range(99):
+            it.broker.broker.produce("t", some_batch(10, size=1000))
+        await it.enter("a")
+        monkeypatch.setattr(FileRange, "read_first", read_first)
+        assert await it.fetch("a", 0) == [(0, 99, 1)]
+        assert await it.fetch("b", 0) == [(100, 199, 1)]
+    assert sizes == [FIRST_READ_BYTES, 4 * FIRST_READ_BYTES] * 2
+
+
+async def test_a_fetch_waits_for_logs_that_are_being_made(autojump_clock: MockClock) -> None:
+    async with desk() as it:
+        topic_id = it.broker.broker.create_topic("u", 2)
+        topics = [FetchTopic(topic_id=topic_id, partitions=[FetchPartition(partition_index=1)])]
+        request = ShareFetchRequest(group_id="g", member_id="a", share_session_epoch=0, topics=topics)
+        with pytest.raises(NotYet):
+            it.broker.broker.handle(request, 2)
+        it.broker.broker.make_missing()
+        answer = it.broker.broker.handle(request, 2)
+        assert isinstance(answer, Waiting | ShareFetchResponse)
