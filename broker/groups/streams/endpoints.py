@@ -23,20 +23,23 @@ def endpoints_of(
 
 
 def _endpoint_of(group: StreamsGroup, member: StreamsMember) -> EndpointToPartitions:
-    known = group.endpoints.get(member.member_id)
-    if known is None:
-        assert member.endpoint is not None
-        copies = {
-            subtopology: member.assigned.standby.get(subtopology, frozenset())
-            | member.assigned.warmup.get(subtopology, frozenset())
-            for subtopology in (*member.assigned.standby, *member.assigned.warmup)
-        }
-        known = group.endpoints[member.member_id] = EndpointToPartitions(
-            user_endpoint=Endpoint(host=member.endpoint.host, port=member.endpoint.port),
-            active_partitions=_partitions(group, member.assigned.active),
-            standby_partitions=_partitions(group, copies),
-        )
-    return known
+    member_then, told = group.endpoints.get(member.member_id, (None, None))
+    if told is not None and member_then is member:
+        return told
+    assert member.endpoint is not None
+    copies = {
+        subtopology: member.assigned.standby.get(subtopology, frozenset())
+        | member.assigned.warmup.get(subtopology, frozenset())
+        for subtopology in (*member.assigned.standby, *member.assigned.warmup)
+    }
+    told = EndpointToPartitions(
+        user_endpoint=Endpoint(host=member.endpoint.host, port=member.endpoint.port),
+        active_partitions=_partitions(group, member.assigned.active),
+        standby_partitions=_partitions(group, copies),
+    )
+    if group.members.get(member.member_id) is member:
+        group.endpoints[member.member_id] = member, told
+    return told
 
 
 def _partitions(group: StreamsGroup, tasks: Mapping[str, Iterable[int]]) -> list[TopicPartition]:

@@ -67,8 +67,8 @@ class StreamsGroup(StoredStreamsGroup):
         """The member that wants the application to stop; until the group is empty."""
         self.endpoint_epoch = 0
         """Grows when a member's endpoint changes, or the tasks of a member that has one."""
-        self.endpoints: dict[str, EndpointToPartitions] = {}
-        """What was told of members' endpoints, as long as it holds."""
+        self.endpoints: dict[str, tuple[StreamsMember, EndpointToPartitions]] = {}
+        """What was told of members' endpoints, and of which members: it holds until they change."""
         self.deadlines: Deadlines[tuple[TimerKind, str]] = Deadlines()
         self.rebalance_epochs: dict[str, int] = {}
         """The epoch that a member must leave before its rebalance deadline."""
@@ -310,6 +310,7 @@ class StreamsGroup(StoredStreamsGroup):
                 return "delay"
             member = self.members.get(member_id)
             if member is None:
+                self.reports.pop(member_id, None)  # it tried to join, but that could not be written
                 continue
             if kind == "rebalance" and self.rebalance_epochs.pop(member_id, None) != member.member_epoch:
                 continue  # it has moved on meanwhile

@@ -371,10 +371,6 @@ def _tell_endpoints(
     """Whom to ask for which state, unless the member knows already."""
     tasks_changed = new.assigned != old.assigned
     endpoint_changed = new.endpoint != old.endpoint
-    if told.member_epoch == JOINING_EPOCH or tasks_changed or endpoint_changed or replaced is not None:
-        group.endpoints.pop(new.member_id, None)
-        if replaced is not None:
-            group.endpoints.pop(replaced.member_id, None)
     if endpoint_changed or (tasks_changed and new.endpoint is not None):
         group.endpoint_epoch += 1
     if group.endpoint_epoch != told.endpoint_information_epoch:

@@ -7,6 +7,7 @@ from broker.groups.streams.group import StreamsGroupState
 from broker.groups.streams.member import StreamsMemberState
 from broker.groups.streams.statuses import StreamsStatus
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from tests.broker.groups.streams.streams_room import (
     DELAY_MS,
@@ -325,3 +326,17 @@ def test_strangers_are_turned_away(room: StreamsRoom) -> None:
         ErrorCode.GROUP_ID_NOT_FOUND,
         "Group consumers is not a streams group.",
     )
+
+
+def test_what_somebody_told_who_could_not_join_is_forgotten(room: StreamsRoom) -> None:
+    room.enrolled("a")
+    room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    refused = room.enrol("b", offsets=[("0", 0, 1)])
+    room.log.refusal = None
+    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for _ in range(3):
+        room.pass_ms(SESSION_MS // 2)
+        room.work("a")
+    assert set(room.app.members) == {"a"}
+    assert room.app.reports == {}
+    assert len(room.app.deadlines) == 1
