@@ -1,5 +1,6 @@
 """What every test may ask for: one seed, so that a random failure can be repeated."""
 
+import gc
 import os
 import random
 from collections.abc import Generator
@@ -36,6 +37,17 @@ def seed(request: pytest.FixtureRequest) -> int:
 def chance(seed: int) -> random.Random:
     """A source of random values that starts from ``seed``."""
     return random.Random(seed)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays to the end: the garbage collector need not look at it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
