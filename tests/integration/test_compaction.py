@@ -5,10 +5,12 @@ import time
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from compat.broker_process import BrokerProcess
@@ -17,13 +19,17 @@ from tests.integration.conftest import StartBroker
 
 pytestmark = pytest.mark.slow
 
-KILLS = 8
+KILLS = 6
 KEYS = 500
-RECORDS_PER_ROUND = 8000
-"""Of 500 to 600 bytes: four segments of the smallest size that Kafka allows."""
+RECORDS_PER_ROUND = 4000
+"""Of 500 to 600 bytes: some segments."""
+
+YEAR_MS = 365 * 24 * 60 * 60 * 1000
 
 SETTINGS = {"log.cleaner.backoff.ms": "50", "log.cleaner.min.cleanable.ratio": "0.01"}
-TOPIC = {"cleanup.policy": "compact", "segment.bytes": "1048576", "delete.retention.ms": "0"}
+TOPIC = {"cleanup.policy": "compact", "internal.segment.bytes": "500000", "delete.retention.ms": "0"}
+
+WRITING: Final = {"linger.ms": 5, "batch.size": 100_000, "compression.type": "lz4"}
 
 State = dict[bytes, bytes | None]
 
@@ -35,7 +41,13 @@ def create_topic(address: str) -> None:
 
 def write(address: str, chance: Random, state: State) -> None:
     """Change random keys, a tenth of them to nothing, and return when all of that is acknowledged."""
-    producer = Producer({"bootstrap.servers": address, "linger.ms": 5, "compression.type": "lz4"})
+    errors: list[KafkaError] = []
+
+    def note(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            errors.append(error)
+
+    producer = Producer({**WRITING, "bootstrap.servers": address, "on_delivery": note})
     for number in range(RECORDS_PER_ROUND):
         key = b"key %d" % chance.randrange(KEYS)
         value = (
@@ -45,6 +57,7 @@ def write(address: str, chance: Random, state: State) -> None:
         state[key] = value
         producer.poll(0)
     assert producer.flush(60) == 0
+    assert errors == []
 
 
 def read(address: str) -> tuple[State, int]:
@@ -68,6 +81,14 @@ def read(address: str) -> tuple[State, int]:
     return state, count
 
 
+def let_records_rest(address: str, milliseconds: int) -> None:
+    """For how long records of the topic are not compacted."""
+    lag = ConfigEntry("min.compaction.lag.ms", str(milliseconds), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "c", incremental_configs=[lag])
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.incremental_alter_configs([resource])[resource].result()
+
+
 def without_deleted(state: State) -> State:
     return {key: value for key, value in state.items() if value is not None}
 
@@ -78,15 +99,12 @@ def has_compacted(broker: BrokerProcess, times: int) -> bool:
 
 def workers_of(broker: BrokerProcess) -> list[int]:
     """Process ids of its children that compact."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(status.read_text().rpartition(")")[2].split()[1])
-            if parent == broker.pid and b"storage.worker" in (status.parent / "cmdline").read_bytes():
-                found.append(int(status.parent.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return found
+    children = [
+        int(child)
+        for listed in Path(f"/proc/{broker.pid}/task").glob("*/children")
+        for child in listed.read_text().split()
+    ]
+    return [child for child in children if not is_gone(child)]
 
 
 def is_gone(pid: int) -> bool:
@@ -124,17 +142,17 @@ def test_kills_in_the_middle_of_compaction_lose_and_revive_nothing(
     create_topic(broker.address)
     chance = Random(seed)
     state: State = {}
-    seen = 0
     for _ in range(KILLS):
+        let_records_rest(broker.address, YEAR_MS)
         write(broker.address, chance, state)
-        wait_until(partial(has_passed, time.monotonic() + chance.random() * 1.5), "the moment has come")
+        let_records_rest(broker.address, 0)
+        wait_until(partial(workers_of, broker), "a compaction has begun")
+        wait_until(partial(has_passed, time.monotonic() + chance.random() * 0.7), "the moment has come")
         workers = workers_of(broker)
-        seen += len(workers)
         broker.kill()
         for worker in workers:
             wait_until(partial(is_gone, worker), "the worker is gone, too")
         broker.start()
         found, _ = read(broker.address)
         assert without_deleted(found) == without_deleted(state)
-    assert seen > 0, "some of the kills hit a compaction"
     assert broker.stop() == 0
