@@ -17,8 +17,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 
-# Two processes share the files with tests; a file's tests stay together, as they may share a broker.
-IN_PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes share the files with tests: two have a core each while one waits for a broker or a client.
+# A file's tests stay together, as they may share a broker.
+IN_PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format lint types fast bench bench-storage bench-coordinators bench-peers matrix oracle clean

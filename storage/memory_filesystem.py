@@ -348,7 +348,7 @@ class MemoryFileSystem(FileSystem):
     # Names
 
     def _parent(self, path: str) -> tuple[_Directory, str]:
-        directory, name = os.path.split(path)
+        directory, _, name = path.rpartition("/")
         return self._directory(directory), name
 
     def _directory(self, path: str) -> _Directory:
@@ -366,7 +366,9 @@ class MemoryFileSystem(FileSystem):
 
     def _inode(self, path: str) -> _Inode:
         parent, name = self._parent(path)
-        node = parent.seen.get(name)
+        return self._file(parent.seen.get(name), path)
+
+    def _file(self, node: _Inode | _Directory | None, path: str) -> _Inode:
         if node is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         if isinstance(node, _Directory):
@@ -376,12 +378,13 @@ class MemoryFileSystem(FileSystem):
     def open(self, path: str, *, create: bool = False) -> MemoryFile:
         self._check("open", path)
         parent, name = self._parent(path)
-        if create and name not in parent.seen:
+        node = parent.seen.get(name)
+        if node is None and create:
             self._check("write", path, mutates=True)
-            inode = _Inode()
-            inode.modified_ms = self.now_ms()
-            parent.apply(name, None, inode)
-        return MemoryFile(path, self, self._inode(path))
+            node = _Inode()
+            node.modified_ms = self.now_ms()
+            parent.apply(name, None, node)
+        return MemoryFile(path, self, self._file(node, path))
 
     def read_file(self, path: str) -> bytes:
         self._check("read", path)
