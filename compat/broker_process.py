@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-START_TIMEOUT_SECONDS = 30
-STOP_TIMEOUT_SECONDS = 20
+START_TIMEOUT_SECONDS = 60
+STOP_TIMEOUT_SECONDS = 60
 LOG_TAIL = 4000
 
 

@@ -1,6 +1,7 @@
 """Share groups in a directory that Kafka and we open in turn: each goes on where the other stopped."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,16 +9,15 @@ from typing import Any
 
 import pytest
 
+from compat.oracle.connection import PATIENCE_SECONDS
 from compat.oracle.conversations.share_acknowledge import acknowledge
 from compat.oracle.conversations.share_fetch import ACCEPT, CLOSE, REJECT, RELEASE, SOON_MS, Acks, fetch
 from compat.oracle.conversations.share_groups import FIRST, SECOND, beat, describe
 from compat.oracle.conversations.share_offsets import all_offsets, alter
 from compat.oracle.kafka import KafkaNode
 from compat.oracle.preparing import Topic
-from compat.oracle.run import STARTING
 from compat.oracle.test_directories import dump
 from compat.oracle.test_group_directories import Client, kafka_on, us_on
-from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -33,13 +33,7 @@ GROUP_RESOURCE = 32
 class Sharer(Client):
     """Does what members of share groups do, over one connection."""
 
-    def ready(self) -> None:
-        self.until(
-            FindCoordinatorRequest(key_type=0, coordinator_keys=["any"]),
-            lambda answer: answer.coordinators[0].error_code not in STARTING,
-        )
-        self.until(describe("any"), lambda answer: answer.groups[0].error_code not in STARTING)
-        self.barrier_topic()
+    _session_epoch = 0
 
     def picture(self) -> dict[str, Any]:
         """What a broker says of the groups."""
@@ -57,20 +51,31 @@ class Sharer(Client):
             }
         return told
 
-    def acquire(self, epoch: int, *, acks: Acks = ()) -> list[tuple[int, int, int]]:
-        """What is acquired now: first and last offset, and which delivery it is."""
-        topic = self.known_topic("t.shared")
-        answer = self.quietly(fetch(GROUP, topic, member=FIRST, epoch=epoch, acks=acks, wait_ms=SOON_MS))
-        assert not answer.error_code, answer
-        return [
-            (acquired.first_offset, acquired.last_offset, acquired.delivery_count)
-            for of in answer.responses
-            for place in of.partitions
-            for acquired in place.acquired_records
-        ]
+    def acquire(self) -> list[tuple[int, int, int]]:
+        """What a new session is given first: first and last offset, and which delivery it is.
 
-    def acknowledge(self, epoch: int, topic: Topic, acks: Acks) -> None:
-        answer = self.quietly(acknowledge(GROUP, topic, *acks, member=FIRST, epoch=epoch))
+        A broker may answer with nothing until it has read what the share coordinator keeps.
+        """
+        topic = self.known_topic("t.shared")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        self._session_epoch = 0
+        while True:
+            asked = fetch(GROUP, topic, member=FIRST, epoch=self._session_epoch, wait_ms=SOON_MS)
+            answer = self.quietly(asked)
+            self._session_epoch += 1
+            assert not answer.error_code, answer
+            found = [
+                (acquired.first_offset, acquired.last_offset, acquired.delivery_count)
+                for of in answer.responses
+                for place in of.partitions
+                for acquired in place.acquired_records
+            ]
+            if found:
+                return found
+            assert time.monotonic() < deadline, answer
+
+    def acknowledge(self, topic: Topic, acks: Acks) -> None:
+        answer = self.quietly(acknowledge(GROUP, topic, *acks, member=FIRST, epoch=self._session_epoch))
         assert not answer.error_code, answer
         assert not answer.responses[0].partitions[0].error_code, answer
 
@@ -101,8 +106,8 @@ def form_groups(client: Sharer) -> None:
         all_offsets(GROUP, MOVED),
         lambda answer: all(group.topics for group in answer.groups),
     )
-    assert client.acquire(0) == [(0, 9, 1)]
-    client.acknowledge(1, topic, ((0, 1, ACCEPT), (3, 3, REJECT), (4, 4, RELEASE), (6, 7, ACCEPT)))
+    assert client.acquire() == [(0, 9, 1)]
+    client.acknowledge(topic, ((0, 1, ACCEPT), (3, 3, REJECT), (4, 4, RELEASE), (6, 7, ACCEPT)))
     client.quietly(fetch(GROUP, member=FIRST, epoch=CLOSE))
 
 
@@ -113,15 +118,15 @@ def taking_turns(folder: Path, first: Callable[[KafkaNode], Any], second: Callab
         formed = client.picture()
     with second(node) as address, sharer_of(address) as client:
         assert client.picture() == formed
-        left = client.acquire(0)
+        left = client.acquire()
         assert left == [(2, 2, 2), (4, 5, 2), (8, 9, 2)]
         topic = client.known_topic("t.shared")
-        client.acknowledge(1, topic, ((2, 2, ACCEPT),))
+        client.acknowledge(topic, ((2, 2, ACCEPT),))
         client.quietly(fetch(GROUP, member=FIRST, epoch=CLOSE))
         went_on = client.picture()
     with first(node) as address, sharer_of(address) as client:
         assert client.picture() == went_on
-        left = client.acquire(0)
+        left = client.acquire()
         assert sum(last - first + 1 for first, last, _ in left) == 4
         assert {each[2] for each in left} == {3}, "delivered by both before"
 

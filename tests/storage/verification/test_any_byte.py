@@ -52,7 +52,7 @@ def means_nothing(path: str, before: bytes, position: int, after: bytes) -> bool
         # Where a log begins, and up to where it was flushed and committed, may be any offset that it has.
         return becomes_another_possible_line(before, after, highest=ENDS)
     if name == "leader-epoch-checkpoint" and path.startswith(METADATA_LOG):
-        return NUMBER.findall(after)[2:] == [b"0", b"0"]  # a start puts it right
+        return list(map(int, NUMBER.findall(after)))[2:] == [0, 0]  # a start puts it right
     if name == "leader-epoch-checkpoint":
         return says_the_same_of_epochs(path, before, after)
     if name == "partition.metadata":
