@@ -18,9 +18,13 @@ class GoMissing(Exception):
     """A program cannot be built here; the text says why."""
 
 
+class NotBuilt(Exception):
+    """A program of ours is wrong; the text is what the compiler says."""
+
+
 @cache
 def built(sources: Path) -> Path:
-    """The binary of the program in the folder ``sources``.  Raises GoMissing."""
+    """The binary of the program in the folder ``sources``.  Raises GoMissing and NotBuilt."""
     known_by = hashlib.sha256()
     for file in sorted([*sources.glob("*.go"), sources / "go.mod", sources / "go.sum"]):
         known_by.update(file.name.encode() + b"\0" + file.read_bytes())
@@ -43,16 +47,15 @@ def _build(sources: Path, binary: Path) -> None:
     if go is None:
         raise GoMissing("go is not installed")
     try:
-        done = subprocess.run(
-            [go, "build", "-trimpath", "-o", str(binary), "."],
-            cwd=sources,
-            capture_output=True,
-            text=True,
-            timeout=BUILD_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise GoMissing(f"{sources.name} was not built in time") from error
+        _run(sources, [go, "mod", "download"])
+    except (NotBuilt, subprocess.TimeoutExpired) as error:
+        raise GoMissing(f"the modules of {sources.name} cannot be had: {error}") from error
+    _run(sources, [go, "build", "-trimpath", "-o", str(binary), "."])
+
+
+def _run(folder: Path, command: list[str]) -> None:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT_SECONDS, check=False
+    )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
-        raise GoMissing(f"{sources.name} could not be built: {said[-1]}")
+        raise NotBuilt((done.stderr or done.stdout).strip())

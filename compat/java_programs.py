@@ -34,16 +34,25 @@ def program_command(
     heap_mebibytes: int = 256,
     options: Sequence[str] = QUICK_START,
     libraries: Path | None = None,
+    jars: Path | None = None,
 ) -> list[str]:
     """The command line that runs ``main_class`` of the folder ``sources``.
 
-    ``libraries``: a folder of jars that are needed beside Kafka's.  Raises KafkaMissing where a compiler or
-    Kafka's jars are not to be had, and NotCompiled.
+    ``libraries``: a folder of jars that are needed beside Kafka's.  ``jars``: those of another Kafka, to run
+    what is compiled for ours.  Raises KafkaMissing where a compiler or Kafka's jars are not to be had, and
+    NotCompiled.
     """
     beside = [str(compiled(sources, libraries))]
     if libraries is not None:
         beside.append(f"{libraries}/*")
-    return java_command(main_class, *arguments, heap_mebibytes=heap_mebibytes, options=options, beside=beside)
+    return java_command(
+        main_class,
+        *arguments,
+        heap_mebibytes=heap_mebibytes,
+        options=options,
+        beside=beside,
+        jars=jars,
+    )
 
 
 @cache

@@ -1,3 +1,4 @@
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -8,9 +9,12 @@ import java.util.Map;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.AlterConfigsResult;
+import org.apache.kafka.clients.admin.Config;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.CreateTopicsOptions;
 import org.apache.kafka.clients.admin.DescribeClusterResult;
+import org.apache.kafka.clients.admin.DescribeTopicsResult;
 import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.LogDirDescription;
 import org.apache.kafka.clients.admin.NewPartitions;
@@ -19,6 +23,7 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.ProducerState;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
@@ -45,6 +50,7 @@ final class AdminCalls implements Subject {
                 Map.of(
                     with.get("topic").textValue(),
                     NewPartitions.increaseTo(with.get("total_count").intValue()))).all().get();
+            case "replace_settings" -> replaceSettings(with);
             case "change_settings" -> changeSettings(with);
             case "close" -> admin.close();
             default -> {
@@ -66,7 +72,6 @@ final class AdminCalls implements Subject {
             case "find_offsets" -> findOffsets(Values.partition(with.get("partition")));
             case "log_sizes" -> logSizes(with.get("topic").textValue());
             case "describe_producers" -> describeProducers(Values.partition(with.get("partition")));
-            case "replace_settings" -> throw new Failures.NotOffered("it does not know AlterConfigs any more");
             case "describe_topic_by_pages" ->
                 throw new Failures.NotOffered("it follows the pages of DescribeTopicPartitions by itself");
             case "api_versions" -> throw new Failures.NotOffered("it does not tell the broker's API versions");
@@ -88,11 +93,21 @@ final class AdminCalls implements Subject {
 
     private List<Object> describeTopic(String name) throws Exception {
         List<Object> told = new ArrayList<>();
-        TopicDescription topic = admin.describeTopics(List.of(name)).allTopicNames().get().get(name);
+        TopicDescription topic = described(admin.describeTopics(List.of(name))).get().get(name);
         for (TopicPartitionInfo each : topic.partitions()) {
             told.add(List.of(each.partition(), each.leader().id(), ids(each.replicas()), ids(each.isr())));
         }
         return told;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static KafkaFuture<Map<String, TopicDescription>> described(DescribeTopicsResult found)
+            throws ReflectiveOperationException {
+        try {
+            return found.allTopicNames();
+        } catch (NoSuchMethodError olderThanTopicIds) {
+            return (KafkaFuture<Map<String, TopicDescription>>) found.getClass().getMethod("all").invoke(found);
+        }
     }
 
     private static List<Integer> ids(Collection<Node> nodes) {
@@ -112,10 +127,18 @@ final class AdminCalls implements Subject {
         ConfigResource.Type type = switch (with.get("kind").textValue()) {
             case "topic" -> ConfigResource.Type.TOPIC;
             case "broker" -> ConfigResource.Type.BROKER;
-            case "group" -> ConfigResource.Type.GROUP;
+            case "group" -> groups();
             default -> throw new IllegalArgumentException(with.toString());
         };
         return new ConfigResource(type, with.get("name").textValue());
+    }
+
+    private static ConfigResource.Type groups() {
+        try {
+            return ConfigResource.Type.GROUP;
+        } catch (NoSuchFieldError older) {
+            throw new Failures.NotOffered("it does not know settings of groups");
+        }
     }
 
     private static String kind(ConfigResource.Type type) {
@@ -128,6 +151,21 @@ final class AdminCalls implements Subject {
             told.put(entry.name(), entry.value());
         }
         return told;
+    }
+
+    /** With AlterConfigs, which is gone since 4.0. */
+    private void replaceSettings(JsonNode with) throws Exception {
+        List<ConfigEntry> entries = new ArrayList<>();
+        Values.settings(with.get("settings")).forEach((name, value) ->
+            entries.add(new ConfigEntry(name, value)));
+        ConfigResource topic = new ConfigResource(ConfigResource.Type.TOPIC, with.get("topic").textValue());
+        Method alter;
+        try {
+            alter = Admin.class.getMethod("alterConfigs", Map.class);
+        } catch (NoSuchMethodException newer) {
+            throw new Failures.NotOffered("it does not know AlterConfigs any more");
+        }
+        ((AlterConfigsResult) alter.invoke(admin, Map.of(topic, new Config(entries)))).all().get();
     }
 
     private void changeSettings(JsonNode with) throws Exception {

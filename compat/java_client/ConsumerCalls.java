@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -48,6 +49,9 @@ final class ConsumerCalls implements Subject {
         boolean committedOnly = with.get("committed_only").booleanValue();
         settings.put("isolation.level", committedOnly ? "read_committed" : "read_uncommitted");
         if (newProtocol) {
+            if (!ConsumerConfig.configNames().contains("group.protocol")) {
+                throw new Failures.NotOffered("it does not know the consumer groups of KIP-848");
+            }
             settings.put("group.protocol", "consumer");
         } else { // what the broker says to members by the new protocol
             boolean cooperative = with.get("cooperative").booleanValue();

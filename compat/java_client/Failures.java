@@ -1,20 +1,27 @@
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.regex.Pattern;
 
-import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.ApiException;
-import org.apache.kafka.common.errors.InvalidProducerEpochException;
-import org.apache.kafka.common.errors.InvalidTxnStateException;
-import org.apache.kafka.common.errors.ProducerFencedException;
-import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.protocol.Errors;
 
 /** Says in an answer what went wrong. */
 final class Failures {
+    // By name, since older clients do not have them all.  What is in an invalid state was aborted meanwhile.
+    private static final Set<String> FENCED =
+        Set.of("ProducerFencedException", "InvalidProducerEpochException", "InvalidTxnStateException");
+    private static final Set<String> COMMIT_FAILED =
+        Set.of("CommitFailedException", "RebalanceInProgressException");
+
+    private static final Pattern QUALIFIED = Pattern.compile("\\b(?:\\w+[./])+(?=\\p{Upper})");
+
+    private static final Pattern METHOD = Pattern.compile("^'(?:\\S+ )?(\\S+)\\(.*\\)'$");
+
     private Failures() {}
 
     /** The library has no way to do what it is asked for. */
@@ -31,12 +38,14 @@ final class Failures {
         if (error instanceof NotOffered) {
             return failure("not offered", error.getMessage());
         }
-        if (error instanceof ProducerFencedException
-                || error instanceof InvalidProducerEpochException
-                || error instanceof InvalidTxnStateException) { // the coordinator has aborted it
+        if (error instanceof LinkageError) {
+            String missing = QUALIFIED.matcher(error.getMessage()).replaceAll("");
+            return failure("not offered", "it has no " + METHOD.matcher(missing).replaceFirst("$1"));
+        }
+        if (FENCED.contains(error.getClass().getSimpleName())) {
             return failure("fenced", error.toString());
         }
-        if (error instanceof CommitFailedException || error instanceof RebalanceInProgressException) {
+        if (COMMIT_FAILED.contains(error.getClass().getSimpleName())) {
             return failure("commit failed", error.toString());
         }
         short code = code(error);

@@ -17,7 +17,6 @@ import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.clients.admin.ShareGroupDescription;
 import org.apache.kafka.clients.admin.ShareMemberDescription;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
-import org.apache.kafka.common.GroupState;
 import org.apache.kafka.common.TopicPartition;
 
 /** Administrative calls about groups of every kind. */
@@ -31,7 +30,7 @@ final class GroupAdminCalls implements Subject {
     @Override
     public Object call(String operation, JsonNode with) throws Exception {
         if (operation.equals("list_groups")) {
-            return admin.listGroups().all().get().stream().map(GroupListing::groupId).toList();
+            return listGroups();
         }
         if (operation.equals("list_group_kinds")) {
             return listGroupKinds();
@@ -79,6 +78,15 @@ final class GroupAdminCalls implements Subject {
         };
     }
 
+    @SuppressWarnings("removal")
+    private List<String> listGroups() throws Exception {
+        try {
+            return admin.listGroups().all().get().stream().map(GroupListing::groupId).toList();
+        } catch (NoSuchMethodError olderThanKinds) {
+            return admin.listConsumerGroups().all().get().stream().map(each -> each.groupId()).toList();
+        }
+    }
+
     private Map<String, String> listGroupKinds() throws Exception {
         Map<String, String> told = new LinkedHashMap<>();
         for (GroupListing each : admin.listGroups().all().get()) {
@@ -97,7 +105,7 @@ final class GroupAdminCalls implements Subject {
                 member.groupInstanceId().orElse(null),
                 member.assignment().topicPartitions()));
         }
-        return group(group.groupState(), group.partitionAssignor(), members);
+        return group(state(group), group.partitionAssignor(), members);
     }
 
     private static Map<String, Object> told(ShareGroupDescription group) {
@@ -110,11 +118,20 @@ final class GroupAdminCalls implements Subject {
                 null,
                 member.assignment().topicPartitions()));
         }
-        return group(group.groupState(), "", members);
+        return group(group.groupState().toString(), "", members);
     }
 
-    private static Map<String, Object> group(GroupState state, String protocol, List<Object> members) {
-        return Map.of("state", state.toString(), "protocol", protocol, "members", members);
+    @SuppressWarnings("removal")
+    private static String state(ConsumerGroupDescription group) {
+        try {
+            return group.groupState().toString();
+        } catch (NoSuchMethodError olderThanKinds) {
+            return group.state().toString();
+        }
+    }
+
+    private static Map<String, Object> group(String state, String protocol, List<Object> members) {
+        return Map.of("state", state, "protocol", protocol, "members", members);
     }
 
     private static Map<String, Object> member(

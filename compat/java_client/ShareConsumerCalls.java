@@ -8,6 +8,7 @@ import java.util.Optional;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.kafka.clients.consumer.AcknowledgeType;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.common.KafkaException;
@@ -23,6 +24,9 @@ final class ShareConsumerCalls implements Subject {
     private ConsumerRecords<byte[], byte[]> polled = ConsumerRecords.empty();
 
     ShareConsumerCalls(JsonNode with) {
+        if (!ConsumerConfig.configNames().contains("share.acknowledgement.mode")) {
+            throw new Failures.NotOffered("it has no share consumer, or one before the first version");
+        }
         Map<String, Object> settings = new HashMap<>();
         settings.put("bootstrap.servers", with.get("address").textValue());
         settings.put("group.id", with.get("group").textValue());
@@ -55,7 +59,11 @@ final class ShareConsumerCalls implements Subject {
     private List<Object> poll(long waitMs) {
         polled = consumer.poll(Duration.ofMillis(waitMs));
         List<Object> taken = new ArrayList<>();
-        polled.forEach(record -> taken.add(Values.told(record)));
+        polled.forEach(record -> {
+            Map<String, Object> told = Values.told(record);
+            told.put("delivery_count", record.deliveryCount().orElseThrow());
+            taken.add(told);
+        });
         return taken;
     }
 

@@ -98,7 +98,6 @@ final class Values {
         told.put("value", record.value());
         told.put("headers", headers);
         told.put("timestamp_ms", record.timestamp());
-        record.deliveryCount().ifPresent(count -> told.put("delivery_count", count));
         return told;
     }
 }

@@ -1,1 +1,1 @@
-"""Apache Kafka's own Java client: ``python -m compat.java_client`` plays the scenarios."""
+"""Apache Kafka's own Java client: ``python -m compat.java_client 4.4.0`` plays the scenarios."""

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from compat.go_franz import program as go_franz
 from compat.java_client import program as java_client
-from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
 
 
@@ -33,6 +32,15 @@ def _python_driver(client: str, module: str) -> Driver:
     )
 
 
+def _java_driver(version: str) -> Driver:
+    return Driver(
+        client=java_client.client_of(version),
+        language="Java",
+        command=lambda: java_client.driver_command(version),
+        pinned_version=lambda: version,
+    )
+
+
 DRIVERS: dict[str, Driver] = {
     driver.client: driver
     for driver in (
@@ -45,12 +53,7 @@ DRIVERS: dict[str, Driver] = {
         ),
         _python_driver("confluent-kafka", "python_confluent_kafka"),
         _python_driver("aiokafka", "python_aiokafka"),
-        Driver(
-            client="kafka-clients",
-            language="Java",
-            command=java_client.driver_command,
-            pinned_version=lambda: KAFKA_VERSION,
-        ),
+        *(_java_driver(version) for version in (java_client.NEWEST, *java_client.OLDER)),
         Driver(
             client="franz-go",
             language="Go",

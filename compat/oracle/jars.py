@@ -43,13 +43,13 @@ def find_jars() -> Path:
     return made_once(CACHE, lambda folder: run_maven(HERE / "pom.xml", folder))
 
 
-def run_maven(project: Path, folder: Path) -> None:
+def run_maven(project: Path, folder: Path, *properties: str) -> None:
     """Put all that a project depends on into ``folder``.  Raises KafkaMissing."""
     maven = shutil.which("mvn")
     if maven is None:
         raise KafkaMissing("Kafka's jars are not there, nor is mvn to fetch them")
     goal = "dependency:copy-dependencies"
-    command = [maven, "-B", "-q", "-f", str(project), goal, f"-DoutputDirectory={folder}"]
+    command = [maven, "-B", "-q", "-f", str(project), goal, f"-DoutputDirectory={folder}", *properties]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False

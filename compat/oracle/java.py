@@ -57,10 +57,11 @@ def java_command(
     heap_mebibytes: int = 256,
     options: Sequence[str] = (),
     beside: Sequence[str] = (),
+    jars: Path | None = None,
 ) -> list[str]:
     """The command line that runs ``main_class``, which is Kafka's or on the class path ``beside``.
 
-    Raises KafkaMissing.
+    ``jars``: a folder of another Kafka's.  Raises KafkaMissing.
     """
     return [
         str(find_java()),
@@ -68,7 +69,7 @@ def java_command(
         *options,
         f"-Dlog4j2.configurationFile={HERE / 'log4j2.xml'}",
         "-cp",
-        os.pathsep.join([*beside, f"{find_jars()}/*"]),
+        os.pathsep.join([*beside, f"{jars or find_jars()}/*"]),
         main_class,
         *arguments,
     ]
