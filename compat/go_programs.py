@@ -26,11 +26,18 @@ class NotBuilt(Exception):
 def built(sources: Path) -> Path:
     """The binary of the program in the folder ``sources``.  Raises GoMissing and NotBuilt."""
     known_by = hashlib.sha256()
-    for file in sorted([*sources.glob("*.go"), sources / "go.mod", sources / "go.sum"]):
-        known_by.update(file.name.encode() + b"\0" + file.read_bytes())
+    for folder in (sources, *_modules_beside(sources)):
+        for file in sorted([*folder.glob("*.go"), *folder.glob("go.*")]):
+            known_by.update(file.name.encode() + b"\0" + file.read_bytes())
     return made_once(
         CACHE / f"{sources.name}-{known_by.hexdigest()[:12]}", lambda binary: _build(sources, binary)
     )
+
+
+def _modules_beside(sources: Path) -> list[Path]:
+    """Folders of the project that a program takes modules from."""
+    lines = (sources / "go.mod").read_text().splitlines()
+    return [sources / line.partition("=> ")[2] for line in lines if "=> ../" in line]
 
 
 def pinned_version(sources: Path, module: str) -> str:

@@ -1,6 +1,8 @@
 package main
 
 import (
+	driver "ottla/compat/go_driver"
+
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +20,7 @@ type admin struct {
 	kadm   *kadm.Client
 }
 
-func newAdmin(with arguments) (subject, error) {
+func newAdmin(with driver.Arguments) (driver.Subject, error) {
 	client, err := kgo.NewClient(common(with)...)
 	if err != nil {
 		return nil, err
@@ -26,42 +28,43 @@ func newAdmin(with arguments) (subject, error) {
 	return &admin{client, kadm.NewClient(client)}, nil
 }
 
-func (a *admin) call(operation string, with arguments) (any, error) {
+func (a *admin) Call(operation string, with driver.Arguments) (any, error) {
 	ctx, done := bounded()
 	defer done()
 	switch operation {
 	case "create_topic":
 		return nil, a.createTopic(ctx, with)
 	case "delete_topic":
-		response, err := a.kadm.DeleteTopic(ctx, get[string](with, "name"))
+		response, err := a.kadm.DeleteTopic(ctx, driver.Get[string](with, "name"))
 		return nil, firstError(err, response.Err)
 	case "list_topics":
 		found, err := a.kadm.ListTopicsWithInternal(ctx)
 		return found.Names(), err
 	case "describe_topic":
-		return a.describeTopic(ctx, get[string](with, "name"))
+		return a.describeTopic(ctx, driver.Get[string](with, "name"))
 	case "describe_topic_by_pages":
-		return a.describeTopicByPages(ctx, get[string](with, "name"), get[int32](with, "page_size"))
+		return a.describeTopicByPages(ctx, driver.Get[string](with, "name"), driver.Get[int32](with, "page_size"))
 	case "create_partitions":
-		topic := get[string](with, "topic")
-		responses, err := a.kadm.UpdatePartitions(ctx, get[int](with, "total_count"), topic)
+		topic := driver.Get[string](with, "topic")
+		responses, err := a.kadm.UpdatePartitions(ctx, driver.Get[int](with, "total_count"), topic)
 		return nil, firstError(err, responses[topic].Err)
 	case "describe_cluster":
 		return a.describeCluster(ctx)
 	case "describe_settings":
-		return a.describeSettings(ctx, get[string](with, "kind"), get[string](with, "name"))
+		return a.describeSettings(ctx, driver.Get[string](with, "kind"), driver.Get[string](with, "name"))
 	case "replace_settings":
-		return nil, a.replaceSettings(ctx, get[string](with, "topic"), get[map[string]string](with, "settings"))
+		settings := driver.Get[map[string]string](with, "settings")
+		return nil, a.replaceSettings(ctx, driver.Get[string](with, "topic"), settings)
 	case "change_settings":
 		return nil, a.changeSettings(ctx, with)
 	case "list_config_resources":
 		return a.listConfigResources(ctx)
 	case "delete_records":
-		return a.deleteRecords(ctx, get[[]pair[int64]](with, "before"))
+		return a.deleteRecords(ctx, driver.Get[[]driver.Pair[int64]](with, "before"))
 	case "find_offsets":
-		return a.findOffsets(ctx, get[partition](with, "partition"))
+		return a.findOffsets(ctx, driver.Get[driver.Partition](with, "partition"))
 	case "log_sizes":
-		return a.logSizes(ctx, get[string](with, "topic"))
+		return a.logSizes(ctx, driver.Get[string](with, "topic"))
 	case "api_versions":
 		return a.apiVersions(ctx)
 	case "close":
@@ -84,56 +87,55 @@ func firstError(several ...error) error {
 	return nil
 }
 
-func (a *admin) createTopic(ctx context.Context, with arguments) error {
+func (a *admin) createTopic(ctx context.Context, with driver.Arguments) error {
 	settings := make(map[string]*string)
-	for name, value := range get[map[string]string](with, "settings") {
+	for name, value := range driver.Get[map[string]string](with, "settings") {
 		settings[name] = &value
 	}
 	create := a.kadm.CreateTopics
-	if get[bool](with, "validate_only") {
+	if driver.Get[bool](with, "validate_only") {
 		create = a.kadm.ValidateCreateTopics
 	}
-	name := get[string](with, "name")
+	name := driver.Get[string](with, "name")
 	responses, err := create(
-		ctx, get[int32](with, "partition_count"), get[int16](with, "replication_factor"), settings, name)
+		ctx, driver.Get[int32](with, "partition_count"), driver.Get[int16](with, "replication_factor"), settings, name)
 	return firstError(err, responses[name].Err)
 }
 
-// A told partition is a list of number, leader, replicas and those in sync.
-type toldPartition [4]any
-
-func (a *admin) describeTopic(ctx context.Context, name string) ([]toldPartition, error) {
+func (a *admin) describeTopic(ctx context.Context, name string) ([]driver.PartitionDescription, error) {
 	found, err := a.kadm.ListTopics(ctx, name)
 	topic := found[name]
 	if err := firstError(err, topic.Err); err != nil {
 		return nil, err
 	}
-	told := []toldPartition{}
+	told := []driver.PartitionDescription{}
 	for _, each := range topic.Partitions.Sorted() {
-		told = append(told, toldPartition{each.Partition, each.Leader, each.Replicas, each.ISR})
+		told = append(told, driver.PartitionDescription{each.Partition, each.Leader, each.Replicas, each.ISR})
 	}
 	return told, nil
 }
 
-func (a *admin) describeTopicByPages(ctx context.Context, name string, size int32) ([][]toldPartition, error) {
+func (a *admin) describeTopicByPages(
+	ctx context.Context, name string, size int32,
+) ([][]driver.PartitionDescription, error) {
 	request := kmsg.NewPtrDescribeTopicPartitionsRequest()
 	topic := kmsg.NewDescribeTopicPartitionsRequestTopic()
 	topic.Topic = name
 	request.Topics = append(request.Topics, topic)
 	request.ResponsePartitionLimit = size
-	pages := [][]toldPartition{}
+	pages := [][]driver.PartitionDescription{}
 	for {
 		response, err := request.RequestWith(ctx, a.client)
 		if err != nil {
 			return nil, err
 		}
-		page := []toldPartition{}
+		page := []driver.PartitionDescription{}
 		for _, topic := range response.Topics {
 			if err := kerr.ErrorForCode(topic.ErrorCode); err != nil {
 				return nil, err
 			}
 			for _, each := range topic.Partitions {
-				page = append(page, toldPartition{each.Partition, each.LeaderID, each.Replicas, each.ISR})
+				page = append(page, driver.PartitionDescription{each.Partition, each.LeaderID, each.Replicas, each.ISR})
 			}
 		}
 		pages = append(pages, page)
@@ -172,7 +174,7 @@ func (a *admin) describeSettings(ctx context.Context, kind, name string) (map[st
 	case "broker":
 		found, err = a.kadm.DescribeBrokerConfigs(ctx, brokerID(name))
 	default:
-		return nil, errNotOffered("it describes settings of topics and brokers only")
+		return nil, driver.NotOffered("it describes settings of topics and brokers only")
 	}
 	if err != nil {
 		return nil, err
@@ -209,19 +211,19 @@ func alterError(responses kadm.AlterConfigsResponses, err error) error {
 	return err
 }
 
-func (a *admin) changeSettings(ctx context.Context, with arguments) error {
+func (a *admin) changeSettings(ctx context.Context, with driver.Arguments) error {
 	var changes []kadm.AlterConfig
-	for name, value := range get[map[string]string](with, "put") {
+	for name, value := range driver.Get[map[string]string](with, "put") {
 		changes = append(changes, kadm.AlterConfig{Op: kadm.SetConfig, Name: name, Value: &value})
 	}
-	for _, name := range get[[]string](with, "remove") {
+	for _, name := range driver.Get[[]string](with, "remove") {
 		changes = append(changes, kadm.AlterConfig{Op: kadm.DeleteConfig, Name: name})
 	}
-	for name, value := range get[map[string]string](with, "append") {
+	for name, value := range driver.Get[map[string]string](with, "append") {
 		changes = append(changes, kadm.AlterConfig{Op: kadm.AppendConfig, Name: name, Value: &value})
 	}
-	name := get[string](with, "name")
-	switch kind := get[string](with, "kind"); kind {
+	name := driver.Get[string](with, "name")
+	switch kind := driver.Get[string](with, "kind"); kind {
 	case "topic":
 		responses, err := a.kadm.AlterTopicConfigs(ctx, changes, name)
 		return alterError(responses, err)
@@ -267,21 +269,21 @@ func (a *admin) listConfigResources(ctx context.Context) (any, error) {
 	return told, firstError(err, found.Err)
 }
 
-func (a *admin) deleteRecords(ctx context.Context, before []pair[int64]) ([]pair[int64], error) {
+func (a *admin) deleteRecords(ctx context.Context, before []driver.Pair[int64]) ([]driver.Pair[int64], error) {
 	var offsets kadm.Offsets
 	for _, each := range before {
-		offsets.AddOffset(each.of.topic, each.of.number, each.value, -1)
+		offsets.AddOffset(each.Of.Topic, each.Of.Number, each.Value, -1)
 	}
 	responses, err := a.kadm.DeleteRecords(ctx, offsets)
-	told := []pair[int64]{}
+	told := []driver.Pair[int64]{}
 	for _, each := range responses.Sorted() {
 		err = firstError(err, each.Err)
-		told = append(told, pair[int64]{partition{each.Topic, each.Partition}, each.LowWatermark})
+		told = append(told, driver.PairOf(driver.At(each.Topic, each.Partition), each.LowWatermark))
 	}
 	return told, err
 }
 
-func (a *admin) findOffsets(ctx context.Context, of partition) (map[string][2]int64, error) {
+func (a *admin) findOffsets(ctx context.Context, of driver.Partition) (map[string][2]int64, error) {
 	told := make(map[string][2]int64)
 	for name, list := range map[string]func(context.Context, ...string) (kadm.ListedOffsets, error){
 		"earliest":       a.kadm.ListStartOffsets,
@@ -290,8 +292,8 @@ func (a *admin) findOffsets(ctx context.Context, of partition) (map[string][2]in
 		"earliest-local": a.kadm.ListLocalLogStartOffsets,
 		"latest-tiered":  a.kadm.ListLatestRemoteOffsets,
 	} {
-		found, err := list(ctx, of.topic)
-		offset, known := found.Lookup(of.topic, of.number)
+		found, err := list(ctx, of.Topic)
+		offset, known := found.Lookup(of.Topic, of.Number)
 		if err := firstError(err, offset.Err); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	driver "ottla/compat/go_driver"
+
 	"context"
 	"errors"
 
@@ -10,8 +12,8 @@ import (
 
 var groupKinds = []string{"Classic", "Consumer", "Share", "Streams"}
 
-func (a *admin) callOnGroups(ctx context.Context, operation string, with arguments) (any, error) {
-	group := get[string](with, "group")
+func (a *admin) callOnGroups(ctx context.Context, operation string, with driver.Arguments) (any, error) {
+	group := driver.Get[string](with, "group")
 	switch operation {
 	case "list_groups":
 		found, err := a.kadm.ListGroups(ctx)
@@ -25,14 +27,14 @@ func (a *admin) callOnGroups(ctx context.Context, operation string, with argumen
 		return nil, firstError(err, response.Err)
 	case "remove_member":
 		responses, err := a.kadm.LeaveGroup(
-			ctx, kadm.LeaveGroup(group).InstanceIDs(get[string](with, "instance_id")))
+			ctx, kadm.LeaveGroup(group).InstanceIDs(driver.Get[string](with, "instance_id")))
 		return nil, firstError(err, responses.Error())
 	case "group_offsets":
 		return a.groupOffsets(ctx, group)
 	case "alter_group_offsets":
-		return nil, a.kadm.CommitAllOffsets(ctx, group, plainOffsets(get[[]pair[int64]](with, "offsets")))
+		return nil, a.kadm.CommitAllOffsets(ctx, group, plainOffsets(driver.Get[[]driver.Pair[int64]](with, "offsets")))
 	case "delete_group_offsets":
-		responses, err := a.kadm.DeleteOffsets(ctx, group, setOf(get[[]partition](with, "partitions")))
+		responses, err := a.kadm.DeleteOffsets(ctx, group, setOf(driver.Get[[]driver.Partition](with, "partitions")))
 		return nil, firstError(err, responses.Error())
 	case "describe_share_group":
 		return a.describeShareGroup(ctx, group)
@@ -40,19 +42,19 @@ func (a *admin) callOnGroups(ctx context.Context, operation string, with argumen
 		return a.shareGroupOffsets(ctx, group)
 	case "alter_share_group_offsets":
 		responses, err := a.kadm.AlterShareGroupOffsets(
-			ctx, group, plainOffsets(get[[]pair[int64]](with, "offsets")))
+			ctx, group, plainOffsets(driver.Get[[]driver.Pair[int64]](with, "offsets")))
 		return nil, firstError(err, responses.Error())
 	case "delete_share_group_offsets":
-		responses, err := a.kadm.DeleteShareGroupOffsets(ctx, group, get[string](with, "topic"))
+		responses, err := a.kadm.DeleteShareGroupOffsets(ctx, group, driver.Get[string](with, "topic"))
 		return nil, firstError(err, responses.Error())
 	}
-	return nil, unknown(operation)
+	return nil, driver.Unknown(operation)
 }
 
-func plainOffsets(offsets []pair[int64]) kadm.Offsets {
+func plainOffsets(offsets []driver.Pair[int64]) kadm.Offsets {
 	var table kadm.Offsets
 	for _, each := range offsets {
-		table.AddOffset(each.of.topic, each.of.number, each.value, -1)
+		table.AddOffset(each.Of.Topic, each.Of.Number, each.Value, -1)
 	}
 	return table
 }
@@ -71,22 +73,8 @@ func (a *admin) listGroupKinds(ctx context.Context) (map[string]string, error) {
 	return told, nil
 }
 
-type toldGroup struct {
-	State    string       `json:"state"`
-	Protocol string       `json:"protocol"`
-	Members  []toldMember `json:"members"`
-}
-
-type toldMember struct {
-	MemberID   string      `json:"member_id"`
-	ClientID   string      `json:"client_id"`
-	Host       string      `json:"host"`
-	InstanceID *string     `json:"instance_id"`
-	Assigned   []partition `json:"assigned"`
-}
-
 // describeGroup describes a group of KIP-848, or else a classic one.
-func (a *admin) describeGroup(ctx context.Context, group string) (*toldGroup, error) {
+func (a *admin) describeGroup(ctx context.Context, group string) (*driver.Group, error) {
 	groups, err := a.kadm.DescribeConsumerGroups(ctx, group)
 	found := groups[group]
 	if errors.Is(firstError(found.Err, err), kerr.GroupIDNotFound) {
@@ -95,80 +83,90 @@ func (a *admin) describeGroup(ctx context.Context, group string) (*toldGroup, er
 	if err := firstError(err, found.Err); err != nil {
 		return nil, err
 	}
-	told := &toldGroup{found.State, found.AssignorName, []toldMember{}}
+	told := &driver.Group{State: found.State, Protocol: found.AssignorName, Members: []driver.Member{}}
 	for _, each := range found.Members {
-		told.Members = append(told.Members, toldMember{
-			each.MemberID, each.ClientID, each.ClientHost, each.InstanceID, partitionsOf(each.Assignment),
+		told.Members = append(told.Members, driver.Member{
+			MemberID:   each.MemberID,
+			ClientID:   each.ClientID,
+			Host:       each.ClientHost,
+			InstanceID: each.InstanceID,
+			Assigned:   partitionsOf(each.Assignment),
 		})
 	}
 	return told, nil
 }
 
-func (a *admin) describeClassicGroup(ctx context.Context, group string) (*toldGroup, error) {
+func (a *admin) describeClassicGroup(ctx context.Context, group string) (*driver.Group, error) {
 	groups, err := a.kadm.DescribeGroups(ctx, group)
 	found := groups[group]
 	if err := firstError(err, found.Err); err != nil {
 		return nil, err
 	}
-	told := &toldGroup{found.State, found.Protocol, []toldMember{}}
+	told := &driver.Group{State: found.State, Protocol: found.Protocol, Members: []driver.Member{}}
 	for _, each := range found.Members {
-		assigned := []partition{}
+		assigned := []driver.Partition{}
 		if assignment, is := each.Assigned.AsConsumer(); is {
 			for _, topic := range assignment.Topics {
-				assigned = append(assigned, listOf(map[string][]int32{topic.Topic: topic.Partitions})...)
+				assigned = append(assigned, driver.ListOf(map[string][]int32{topic.Topic: topic.Partitions})...)
 			}
 		}
-		told.Members = append(told.Members, toldMember{
-			each.MemberID, each.ClientID, each.ClientHost, each.InstanceID, assigned,
+		told.Members = append(told.Members, driver.Member{
+			MemberID:   each.MemberID,
+			ClientID:   each.ClientID,
+			Host:       each.ClientHost,
+			InstanceID: each.InstanceID,
+			Assigned:   assigned,
 		})
 	}
 	return told, nil
 }
 
-func (a *admin) describeShareGroup(ctx context.Context, group string) (*toldGroup, error) {
+func (a *admin) describeShareGroup(ctx context.Context, group string) (*driver.Group, error) {
 	groups, err := a.kadm.DescribeShareGroups(ctx, group)
 	found := groups[group]
 	if err := firstError(err, found.Err); err != nil {
 		return nil, err
 	}
-	told := &toldGroup{found.GroupState, "", []toldMember{}}
+	told := &driver.Group{State: found.GroupState, Members: []driver.Member{}}
 	for _, each := range found.Members {
-		told.Members = append(told.Members, toldMember{
-			each.MemberID, each.ClientID, each.ClientHost, nil, partitionsOf(each.Assignment),
+		told.Members = append(told.Members, driver.Member{
+			MemberID: each.MemberID,
+			ClientID: each.ClientID,
+			Host:     each.ClientHost,
+			Assigned: partitionsOf(each.Assignment),
 		})
 	}
 	return told, nil
 }
 
-func partitionsOf(set kadm.TopicsSet) []partition {
-	list := []partition{}
+func partitionsOf(set kadm.TopicsSet) []driver.Partition {
+	list := []driver.Partition{}
 	set.Each(func(topic string, number int32) {
-		list = append(list, partition{topic, number})
+		list = append(list, driver.At(topic, number))
 	})
 	return list
 }
 
-func (a *admin) groupOffsets(ctx context.Context, group string) ([]pair[committed], error) {
+func (a *admin) groupOffsets(ctx context.Context, group string) ([]driver.Pair[driver.Committed], error) {
 	found, err := a.kadm.FetchOffsets(ctx, group)
-	told := []pair[committed]{}
+	told := []driver.Pair[driver.Committed]{}
 	found.Each(func(each kadm.OffsetResponse) {
 		err = firstError(err, each.Err)
-		told = append(told, pair[committed]{
-			partition{each.Topic, each.Partition}, committed{each.At, each.Metadata},
-		})
+		found := driver.Committed{Offset: each.At, Metadata: each.Metadata}
+		told = append(told, driver.PairOf(driver.At(each.Topic, each.Partition), found))
 	})
 	return told, err
 }
 
-func (a *admin) shareGroupOffsets(ctx context.Context, group string) ([]pair[int64], error) {
+func (a *admin) shareGroupOffsets(ctx context.Context, group string) ([]driver.Pair[int64], error) {
 	groups, err := a.kadm.DescribeShareGroupOffsets(ctx, group)
 	found := groups[group]
 	if err := firstError(err, found.Err, found.Offsets.Error()); err != nil {
 		return nil, err
 	}
-	told := []pair[int64]{}
+	told := []driver.Pair[int64]{}
 	found.Offsets.Each(func(each kadm.ShareOffset) {
-		told = append(told, pair[int64]{partition{each.Topic, each.Partition}, each.StartOffset})
+		told = append(told, driver.PairOf(driver.At(each.Topic, each.Partition), each.StartOffset))
 	})
 	return told, nil
 }

@@ -1,34 +1,36 @@
 package main
 
 import (
+	driver "ottla/compat/go_driver"
+
 	"context"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-func (a *admin) callOnTransactions(ctx context.Context, operation string, with arguments) (any, error) {
+func (a *admin) callOnTransactions(ctx context.Context, operation string, with driver.Arguments) (any, error) {
 	switch operation {
 	case "describe_producers":
-		return a.describeProducers(ctx, get[partition](with, "partition"))
+		return a.describeProducers(ctx, driver.Get[driver.Partition](with, "partition"))
 	case "list_transactions":
 		return a.listTransactions(ctx)
 	case "describe_transaction":
-		return a.describeTransaction(ctx, get[string](with, "transactional_id"))
+		return a.describeTransaction(ctx, driver.Get[string](with, "transactional_id"))
 	case "fence_producer":
-		return nil, errNotOffered("its admin client cannot fence producers")
+		return nil, driver.NotOffered("its admin client cannot fence producers")
 	case "abort_transaction":
-		return nil, a.abortTransaction(ctx, get[partition](with, "partition"))
+		return nil, a.abortTransaction(ctx, driver.Get[driver.Partition](with, "partition"))
 	}
-	return nil, unknown(operation)
+	return nil, driver.Unknown(operation)
 }
 
-func (a *admin) producersOf(ctx context.Context, of partition) (kadm.DescribedProducers, error) {
-	topics, err := a.kadm.DescribeProducers(ctx, setOf([]partition{of}))
-	found := topics[of.topic].Partitions[of.number]
+func (a *admin) producersOf(ctx context.Context, of driver.Partition) (kadm.DescribedProducers, error) {
+	topics, err := a.kadm.DescribeProducers(ctx, setOf([]driver.Partition{of}))
+	found := topics[of.Topic].Partitions[of.Number]
 	return found.ActiveProducers, firstError(err, found.Err)
 }
 
-func (a *admin) describeProducers(ctx context.Context, of partition) ([][3]int64, error) {
+func (a *admin) describeProducers(ctx context.Context, of driver.Partition) ([][3]int64, error) {
 	found, err := a.producersOf(ctx, of)
 	told := [][3]int64{}
 	for _, each := range found {
@@ -55,7 +57,7 @@ func (a *admin) describeTransaction(ctx context.Context, id string) (any, error)
 	return []any{found.State, found.TimeoutMillis, partitionsOf(found.Topics)}, nil
 }
 
-func (a *admin) abortTransaction(ctx context.Context, of partition) error {
+func (a *admin) abortTransaction(ctx context.Context, of driver.Partition) error {
 	found, err := a.producersOf(ctx, of)
 	for _, each := range found {
 		if each.CurrentTxnStartOffset < 0 {
@@ -65,10 +67,10 @@ func (a *admin) abortTransaction(ctx context.Context, of partition) error {
 			ProducerID:       each.ProducerID,
 			ProducerEpoch:    each.ProducerEpoch,
 			CoordinatorEpoch: max(each.CoordinatorEpoch, 0),
-			Topics:           setOf([]partition{of}),
+			Topics:           setOf([]driver.Partition{of}),
 		}
 		responses, failed := a.kadm.WriteTxnMarkers(ctx, markers)
-		written := responses[each.ProducerID].Topics[of.topic].Partitions[of.number]
+		written := responses[each.ProducerID].Topics[of.Topic].Partitions[of.Number]
 		err = firstError(err, failed, written.Err)
 	}
 	return err

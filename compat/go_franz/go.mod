@@ -11,4 +11,7 @@ require (
 require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
+	ottla/compat/go_driver v0.0.0
 )
+
+replace ottla/compat/go_driver => ../go_driver

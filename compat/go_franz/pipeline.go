@@ -1,6 +1,8 @@
 package main
 
 import (
+	driver "ottla/compat/go_driver"
+
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -11,10 +13,10 @@ type pipeline struct {
 	session *kgo.GroupTransactSession
 }
 
-func newPipeline(with arguments) (subject, error) {
+func newPipeline(with driver.Arguments) (driver.Subject, error) {
 	options := append(transactional(with), memberOptions(with)...)
 	options = append(options,
-		kgo.ConsumeTopics(get[[]string](with, "topics")...),
+		kgo.ConsumeTopics(driver.Get[[]string](with, "topics")...),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.RequireStableFetchOffsets(),
 	)
@@ -22,11 +24,11 @@ func newPipeline(with arguments) (subject, error) {
 	return &pipeline{session}, err
 }
 
-func (p *pipeline) call(operation string, with arguments) (any, error) {
+func (p *pipeline) Call(operation string, with driver.Arguments) (any, error) {
 	switch operation {
 	case "poll":
-		wait := time.Duration(get[int](with, "wait_ms")) * time.Millisecond
-		return poll(p.session, wait, get[int](with, "records_max"), nil)
+		wait := time.Duration(driver.Get[int](with, "wait_ms")) * time.Millisecond
+		return poll(p.session, wait, driver.Get[int](with, "records_max"), nil)
 	case "begin":
 		return nil, ofTransaction(p.session.Begin())
 	case "send":
@@ -39,7 +41,7 @@ func (p *pipeline) call(operation string, with arguments) (any, error) {
 		p.session.Close()
 		return nil, nil
 	}
-	return nil, unknown(operation)
+	return nil, driver.Unknown(operation)
 }
 
 // end gives whether the transaction was committed.

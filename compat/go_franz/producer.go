@@ -1,6 +1,8 @@
 package main
 
 import (
+	driver "ottla/compat/go_driver"
+
 	"context"
 	"time"
 
@@ -11,9 +13,6 @@ import (
 type producer struct {
 	client *kgo.Client
 }
-
-// A place is written as a list of partition and offset.
-type place [2]int64
 
 var codecs = map[string]kgo.CompressionCodec{
 	"none":   kgo.NoCompression(),
@@ -29,27 +28,27 @@ var acks = map[string]kgo.Acks{"none": kgo.NoAck(), "leader": kgo.LeaderAck(), "
 const unknownTopicRetries = 100
 
 // What all clients are opened with: news of topics comes soon.
-func common(with arguments) []kgo.Opt {
+func common(with driver.Arguments) []kgo.Opt {
 	return []kgo.Opt{
-		kgo.SeedBrokers(get[string](with, "address")),
+		kgo.SeedBrokers(driver.Get[string](with, "address")),
 		kgo.MetadataMinAge(100 * time.Millisecond),
 	}
 }
 
-func newProducer(with arguments) (subject, error) {
+func newProducer(with driver.Arguments) (driver.Subject, error) {
 	options := append(common(with),
 		kgo.AllowAutoTopicCreation(),
 		kgo.UnknownTopicRetries(unknownTopicRetries),
-		kgo.RequiredAcks(acks[get[string](with, "acks")]),
-		kgo.ProducerBatchCompression(codecs[get[string](with, "codec")]),
-		kgo.ProducerLinger(time.Duration(get[int](with, "linger_ms"))*time.Millisecond),
+		kgo.RequiredAcks(acks[driver.Get[string](with, "acks")]),
+		kgo.ProducerBatchCompression(codecs[driver.Get[string](with, "codec")]),
+		kgo.ProducerLinger(time.Duration(driver.Get[int](with, "linger_ms"))*time.Millisecond),
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil)}),
 	)
-	if !get[bool](with, "idempotent") {
+	if !driver.Get[bool](with, "idempotent") {
 		options = append(options, kgo.DisableIdempotentWrite())
 	}
 	for _, limit := range []string{"batch_bytes_max", "request_bytes_max"} {
-		if size := get[*int32](with, limit); size != nil {
+		if size := driver.Get[*int32](with, limit); size != nil {
 			options = append(options, kgo.ProducerBatchMaxBytes(*size))
 		}
 	}
@@ -57,18 +56,18 @@ func newProducer(with arguments) (subject, error) {
 	return &producer{client}, err
 }
 
-func transactional(with arguments) []kgo.Opt {
+func transactional(with driver.Arguments) []kgo.Opt {
 	options := append(common(with),
-		kgo.TransactionalID(get[string](with, "transactional_id")),
+		kgo.TransactionalID(driver.Get[string](with, "transactional_id")),
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil)}),
 	)
-	if timeout := get[*int](with, "timeout_ms"); timeout != nil {
+	if timeout := driver.Get[*int](with, "timeout_ms"); timeout != nil {
 		options = append(options, kgo.TransactionTimeout(time.Duration(*timeout)*time.Millisecond))
 	}
 	return options
 }
 
-func newTransactionalProducer(with arguments) (subject, error) {
+func newTransactionalProducer(with driver.Arguments) (driver.Subject, error) {
 	client, err := kgo.NewClient(transactional(with)...)
 	if err != nil {
 		return nil, err
@@ -79,14 +78,14 @@ func newTransactionalProducer(with arguments) (subject, error) {
 	return &producer{client}, err
 }
 
-func (p *producer) call(operation string, with arguments) (any, error) {
+func (p *producer) Call(operation string, with driver.Arguments) (any, error) {
 	switch operation {
 	case "send":
 		return send(p.client, with)
 	case "begin":
 		return nil, ofTransaction(p.client.BeginTransaction())
 	case "send_offsets":
-		return nil, errNotOffered("its producer commits a group's offsets in sessions only")
+		return nil, driver.NotOffered("its producer commits a group's offsets in sessions only")
 	case "commit":
 		return nil, p.end(kgo.TryCommit)
 	case "abort":
@@ -95,7 +94,7 @@ func (p *producer) call(operation string, with arguments) (any, error) {
 		p.client.Close()
 		return nil, nil
 	}
-	return nil, unknown(operation)
+	return nil, driver.Unknown(operation)
 }
 
 func (p *producer) end(how kgo.TransactionEndTry) error {
@@ -112,16 +111,16 @@ type synchronous interface {
 	ProduceSync(ctx context.Context, records ...*kgo.Record) kgo.ProduceResults
 }
 
-func send(client synchronous, with arguments) ([]place, error) {
+func send(client synchronous, with driver.Arguments) ([]driver.Place, error) {
 	ctx, done := bounded()
 	defer done()
-	records := recordsToSend(get[string](with, "topic"), get[[]sentRecord](with, "records"))
+	records := recordsToSend(driver.Get[string](with, "topic"), driver.Get[[]driver.SentRecord](with, "records"))
 	if err := client.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		return nil, ofTransaction(err)
 	}
-	places := []place{}
+	places := []driver.Place{}
 	for _, each := range records {
-		places = append(places, place{int64(each.Partition), each.Offset})
+		places = append(places, driver.Place{int64(each.Partition), each.Offset})
 	}
 	return places, nil
 }

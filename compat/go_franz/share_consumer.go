@@ -1,6 +1,8 @@
 package main
 
 import (
+	driver "ottla/compat/go_driver"
+
 	"context"
 	"errors"
 	"sync"
@@ -11,9 +13,9 @@ import (
 
 // A shareConsumer is a member of a share group from its subscription on.  Calls come one after the other.
 type shareConsumer struct {
-	with   arguments
+	with   driver.Arguments
 	client *kgo.Client
-	polled map[partition]map[int64]*kgo.Record
+	polled map[driver.Partition]map[int64]*kgo.Record
 
 	guard    sync.Mutex
 	refusals []error
@@ -25,19 +27,19 @@ var acknowledgements = map[string]kgo.AckStatus{
 	"reject":  kgo.AckReject,
 }
 
-func (s *shareConsumer) call(operation string, with arguments) (any, error) {
+func (s *shareConsumer) Call(operation string, with driver.Arguments) (any, error) {
 	switch operation {
 	case "subscribe":
-		return nil, s.subscribe(get[[]string](with, "topics"))
+		return nil, s.subscribe(driver.Get[[]string](with, "topics"))
 	case "poll":
-		return s.poll(time.Duration(get[int](with, "wait_ms")) * time.Millisecond)
+		return s.poll(time.Duration(driver.Get[int](with, "wait_ms")) * time.Millisecond)
 	case "acknowledge":
-		of := get[partition](with, "partition")
-		s.polled[of][get[int64](with, "offset")].Ack(acknowledgements[get[string](with, "how")])
+		of := driver.Get[driver.Partition](with, "partition")
+		s.polled[of][driver.Get[int64](with, "offset")].Ack(acknowledgements[driver.Get[string](with, "how")])
 		return nil, nil
 	case "renew":
-		for _, each := range get[[]pair[int64]](with, "records") {
-			s.polled[each.of][each.value].Ack(kgo.AckRenew)
+		for _, each := range driver.Get[[]driver.Pair[int64]](with, "records") {
+			s.polled[each.Of][each.Value].Ack(kgo.AckRenew)
 		}
 		return nil, s.flush()
 	case "commit":
@@ -46,17 +48,17 @@ func (s *shareConsumer) call(operation string, with arguments) (any, error) {
 		s.client.Close()
 		return nil, nil
 	}
-	return nil, unknown(operation)
+	return nil, driver.Unknown(operation)
 }
 
 func (s *shareConsumer) subscribe(topics []string) error {
 	options := append(common(s.with),
-		kgo.ShareGroup(get[string](s.with, "group")),
+		kgo.ShareGroup(driver.Get[string](s.with, "group")),
 		kgo.ConsumeTopics(topics...),
-		kgo.FetchMaxWait(fetchWait),
+		kgo.FetchMaxWait(driver.FetchWait),
 		kgo.ShareAckCallback(s.note),
 	)
-	if count := get[*int32](s.with, "records_max"); count != nil {
+	if count := driver.Get[*int32](s.with, "records_max"); count != nil {
 		options = append(options, kgo.ShareMaxRecords(*count), kgo.ShareMaxRecordsStrict())
 	}
 	client, err := kgo.NewClient(options...)
@@ -72,23 +74,23 @@ func (s *shareConsumer) note(_ *kgo.Client, results kgo.ShareAckResults) {
 	}
 }
 
-func (s *shareConsumer) poll(wait time.Duration) ([]takenRecord, error) {
+func (s *shareConsumer) poll(wait time.Duration) ([]driver.TakenRecord, error) {
 	ctx, done := context.WithTimeout(context.Background(), wait)
 	defer done()
 	recordsMax := -1
-	if count := get[*int](s.with, "records_max"); count != nil {
+	if count := driver.Get[*int](s.with, "records_max"); count != nil {
 		recordsMax = *count
 	}
 	fetches := s.client.PollRecords(ctx, recordsMax)
 	for _, each := range fetches.Errors() {
-		if !errors.Is(each.Err, context.DeadlineExceeded) {
+		if !errors.Is(each.Err, context.DeadlineExceeded) && !isRetried(each.Err) {
 			return nil, each.Err
 		}
 	}
-	s.polled = make(map[partition]map[int64]*kgo.Record)
-	records := []takenRecord{}
+	s.polled = make(map[driver.Partition]map[int64]*kgo.Record)
+	records := []driver.TakenRecord{}
 	fetches.EachRecord(func(record *kgo.Record) {
-		of := partition{record.Topic, record.Partition}
+		of := driver.At(record.Topic, record.Partition)
 		if s.polled[of] == nil {
 			s.polled[of] = make(map[int64]*kgo.Record)
 		}
@@ -100,7 +102,7 @@ func (s *shareConsumer) poll(wait time.Duration) ([]takenRecord, error) {
 
 // commit accepts, for an implicit member, what the last poll gave.
 func (s *shareConsumer) commit() error {
-	if !get[bool](s.with, "explicit") {
+	if !driver.Get[bool](s.with, "explicit") {
 		s.client.MarkAcks(kgo.AckAccept)
 	}
 	return s.flush()

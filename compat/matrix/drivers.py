@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import NamedTuple
 
-from compat.go_franz import program as go_franz
+from compat.go_driver import client as go_clients
 from compat.java_client import program as java_client
 from compat.python_kafka_python_old import environment as old_kafka_python
 
@@ -57,8 +57,14 @@ DRIVERS: dict[str, Driver] = {
         Driver(
             client="franz-go",
             language="Go",
-            command=go_franz.driver_command,
-            pinned_version=go_franz.pinned_version,
+            command=go_clients.FRANZ.driver_command,
+            pinned_version=go_clients.FRANZ.pinned_version,
+        ),
+        Driver(
+            client="sarama",
+            language="Go",
+            command=go_clients.SARAMA.driver_command,
+            pinned_version=go_clients.SARAMA.pinned_version,
         ),
     )
 }

@@ -1,0 +1,3 @@
+module ottla/compat/go_driver
+
+go 1.26.0

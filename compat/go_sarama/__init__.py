@@ -1,0 +1,1 @@
+"""sarama: ``python -m compat.go_sarama`` plays the scenarios."""
