@@ -1,5 +1,6 @@
 """A piece of a log that was found, but not read."""
 
+from storage.errors import DiskFailure
 from storage.filesystem import File
 
 
@@ -28,12 +29,15 @@ class FileRange:
         return self.file.fileno()
 
     def read(self) -> bytes:
-        """All bytes of the range."""
-        return self.file.pread(self.size_bytes, self.position)
+        """All bytes of the range.  Raises ``DiskFailure``."""
+        return self.read_first(self.size_bytes)
 
     def read_first(self, size_bytes: int) -> bytes:
-        """So many bytes from the beginning of the range, which has as many or more."""
-        return self.file.pread(size_bytes, self.position)
+        """So many bytes from the beginning of the range, which has as many.  Raises ``DiskFailure``."""
+        try:
+            return self.file.pread(size_bytes, self.position)
+        except OSError as error:
+            raise DiskFailure(self.file.path, "read", error) from error
 
     def is_cached(self) -> bool:
         """Whether reading would not wait for the disk, judged by the first and the last page.

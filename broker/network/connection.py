@@ -29,6 +29,7 @@ from broker.network.sending import Part, RunBlocking, send_parts
 from broker.network.timers import Timers
 from broker.network.turns import Turns
 from broker.network.waiting import NotYet, Waiting
+from storage.errors import DiskFailure
 
 _POISON = b"\xdb"
 
@@ -124,7 +125,7 @@ class Connection:
                 reason = self._close_reason
         except PeerGone as gone:
             self._surroundings.log.debug(f"{self.state} has gone: {gone}")
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, DiskFailure) as error:
             reason = f"the records of an answer cannot be read: {error}"
         except Exception as error:
             self._surroundings.log.failure(f"serving {self.state} failed", error)

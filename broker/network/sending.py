@@ -21,8 +21,8 @@ async def send_parts(peer: Peer, parts: Iterable[Part], run_blocking: RunBlockin
 
     Bytes and short ranges are gathered up to ``READY_BYTES_MAX``; a long range is sent by the operating
     system, if the peer can take that, else read piece by piece.  A range that is not in the page cache is
-    read by a thread first, so that nobody else waits for the disk.  ``EOFError`` or ``OSError``: a file
-    cannot be read, and the answer has been cut off.
+    read by a thread first, so that nobody else waits for the disk.  ``EOFError``, ``OSError`` or
+    ``DiskFailure``: a file cannot be read, and the answer has been cut off.
     """
     gathered: list[bytes | bytearray | memoryview] = []
     gathered_bytes = 0

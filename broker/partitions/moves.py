@@ -346,10 +346,7 @@ class ReplicaMoves:
 def _append(move: Move, found: "FileRange", now_ms: int) -> int:
     """Append a piece of the source to the copy; return how many bytes it has.  Runs in a thread."""
     future = move.future
-    try:
-        records = found.read()
-    except OSError as error:
-        raise DiskFailure(found.file.path, "read", error) from error
+    records = found.read()
     if future.log_end == future.first_base and found.size_bytes:
         base_offset = RecordBatch(memoryview(records)).base_offset
         if base_offset < future.log_end:  # the log starts inside a batch

@@ -13,7 +13,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import NO_PRODUCER_ID, RecordBatch, read_batches
 from protocol.records.errors import CorruptRecords
-from storage.errors import OffsetOutOfRange, StorageError
+from storage.errors import DiskFailure, OffsetOutOfRange, StorageError
 from storage.file_range import FileRange
 from storage.transaction_index import AbortedTransaction
 
@@ -195,7 +195,6 @@ class ShareFetching:
                     at_least_one=is_first,
                 )
             except StorageError as error:
-                held.leader.note_failed_read(error)
                 found.append(_Reading(partition, held, offset, enough_offset, None, error))
                 continue
             found.append(_Reading(partition, held, offset, enough_offset, found_range))
@@ -225,6 +224,7 @@ class ShareFetching:
             if reading.held.ended is not None:
                 continue
             if isinstance(content, StorageError):
+                reading.held.leader.note_failed_read(content)
                 results[reading.partition] = self._failed_reading(reading, content)
                 continue
             try:
@@ -288,20 +288,27 @@ class ShareFetching:
 
 
 def _read(reading: _Reading) -> bytes | StorageError:
+    if reading.error is not None:
+        return reading.error
+    try:
+        return NO_RECORDS if reading.range is None else _read_enough(reading.range, reading.enough_offset)
+    except DiskFailure as failure:
+        return failure
+
+
+def _read_enough(found: FileRange, enough_offset: int) -> bytes:
     """The range, or as much from its beginning as holds all that can be acquired.
 
     Where that is not all, it is two batches or more: a single one is told with what follows it.
     """
-    if reading.error is not None:
-        return reading.error
-    found = reading.range
-    if found is None:
-        return NO_RECORDS
     size_bytes = FIRST_READ_BYTES
     while size_bytes < found.size_bytes:
         content = found.read_first(size_bytes)
-        batches = list(read_batches(content))
-        if len(batches) > 1 and batches[-1].last_offset >= reading.enough_offset:
+        try:
+            batches = list(read_batches(content))
+        except CorruptRecords:
+            break  # who gets the records looks at them once more, and can say so
+        if len(batches) > 1 and batches[-1].last_offset >= enough_offset:
             return content
         size_bytes *= 4
     return found.read()

@@ -66,7 +66,13 @@ class Desk:
                 return
             epoch = answer.member_epoch
 
-    async def fetch(self, member: str, epoch: int, *acknowledged: tuple[int, int, int]) -> Any:
+    async def fetch(
+        self,
+        member: str,
+        epoch: int,
+        *acknowledged: tuple[int, int, int],
+        error: ErrorCode = ErrorCode.NONE,
+    ) -> Any:
         """What ``member`` acquires: first and last offset, and how often it was delivered."""
         batches = [
             AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[kind])
@@ -93,7 +99,7 @@ class Desk:
         if not answer.responses:
             return []
         ((partition_data,),) = [topic.partitions for topic in answer.responses]
-        assert not partition_data.error_code, partition_data
+        assert partition_data.error_code == error, partition_data
         assert not partition_data.acknowledge_error_code, partition_data
         return [
             (acquired.first_offset, acquired.last_offset, acquired.delivery_count)

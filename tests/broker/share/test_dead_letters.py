@@ -1,5 +1,6 @@
 """Dead letter queues (KIP-1191), where the oracle does not reach: disks, leaders and crashes."""
 
+import errno
 from typing import Any
 
 import pytest
@@ -164,6 +165,21 @@ async def test_what_cannot_be_read_is_told_of_without_its_contents(
         monkeypatch.undo()
         assert letters(it) == told_of(2)
         assert "without their contents" in it.broker.lines
+
+
+async def test_a_disk_that_cannot_be_read_takes_the_contents_and_not_the_broker(
+    autojump_clock: MockClock,
+) -> None:
+    async with desk() as it:
+        set_up(it, copies=True)
+        make_queue(it)
+        await it.enter("a")
+        await it.fetch("a", 0)
+        it.broker.broker.file_system.refuse("read", errno.EIO, path_suffix="/t-0/00000000000000000000.log")
+        await reject(it, (0, 0))
+        await trio.sleep(1)
+        assert letters(it) == told_of(0)
+        assert "go to a dead letter queue without their contents: cannot read" in it.broker.lines
 
 
 async def test_a_queue_is_made_if_the_cluster_allows_it(autojump_clock: MockClock) -> None:

@@ -1,5 +1,7 @@
 """Share groups from the request to the disk: on Trio's time, with both coordinators and real logs."""
 
+import errno
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -18,8 +20,9 @@ from protocol.messages.share_fetch import (
     ShareFetchResponse,
 )
 from storage.file_range import FileRange
+from storage.memory_filesystem import MemoryFile
 from tests.broker.partitions.one_broker import some_batch
-from tests.broker.share.desk import ACCEPT, LOCK_SECONDS, RELEASE, desk
+from tests.broker.share.desk import ACCEPT, LOCK_SECONDS, RELEASE, Desk, desk
 
 
 async def test_records_go_to_one_member_until_they_are_accepted(autojump_clock: MockClock) -> None:
@@ -137,3 +140,49 @@ async def test_a_fetch_waits_for_logs_that_are_being_made(autojump_clock: MockCl
         it.broker.broker.make_missing()
         answer = it.broker.broker.handle(request, 2)
         assert isinstance(answer, Waiting | ShareFetchResponse)
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+async def test_records_that_cannot_be_read_now_are_there_later(
+    is_cached: bool, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryFile, "is_cached", lambda *_: is_cached)
+    async with desk() as it:
+        await it.enter("a")
+        await fetch_in_vain(it, "a", 0)
+        assert "t-0 cannot be read" in it.broker.lines
+        assert await it.fetch("a", 1) == [(0, 9, 1)]
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+async def test_a_fetch_that_waits_is_told_that_records_cannot_be_read(
+    is_cached: bool, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryFile, "is_cached", lambda *_: is_cached)
+    async with desk() as it:
+        await it.enter("a")
+        assert await it.fetch("a", 0) == [(0, 9, 1)]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fetch_in_vain, it, "b", 0)
+            await trio.sleep(0.05)
+            it.broker.broker.produce("t", some_batch(1))
+        assert await it.fetch("b", 1) == [(10, 10, 1)]
+
+
+async def test_damage_ends_a_fetch_and_not_the_broker(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryFile, "pread", lambda file, size, position: b"\xff" * size)
+    monkeypatch.setattr(MemoryFile, "is_cached", lambda *_: False)
+    async with desk() as it:
+        it.broker.broker.produce("t", some_batch(1, size=2 * FIRST_READ_BYTES))
+        await it.enter("a")
+        assert await it.fetch("a", 0, error=ErrorCode.CORRUPT_MESSAGE) == []
+
+
+async def fetch_in_vain(it: Desk, member: str, epoch: int) -> None:
+    """The disk refuses once to give the records."""
+    file_system = it.broker.broker.file_system
+    file_system.refuse("read", errno.EIO, path_suffix="/t-0/00000000000000000000.log")
+    assert await it.fetch(member, epoch, error=ErrorCode.UNKNOWN_SERVER_ERROR) == []
+    assert not file_system.refuses
