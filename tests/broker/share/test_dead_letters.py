@@ -19,16 +19,17 @@ from protocol.stored.metadata_records import ConfigRecord, FeatureLevelRecord
 from storage.errors import CorruptLog
 from storage.partition_log import PartitionLog
 from tests.broker.partitions.one_broker import NODE_ID, START_MS, some_batch
-from tests.broker.share.desk import ACCEPT, GROUP, REJECT, Desk, desk
+from tests.broker.share.desk import ACCEPT, GROUP, LOCK_SECONDS, REJECT, Desk, desk
 
 QUEUE = "dlq.q"
 ENABLED = {"errors.deadletterqueue.group.enable": "true"}
 
 
-def set_up(it: Desk, *, copies: bool = False, queue: str = QUEUE) -> None:
-    """Let the group send its dead letters somewhere."""
+def set_up(it: Desk, *, copies: bool = False, **more: str) -> None:
+    """Let the group send its dead letters to the queue; ``more`` are other settings of it."""
     settings = {
-        "errors.deadletterqueue.topic.name": queue,
+        **{name.replace("_", "."): value for name, value in more.items()},
+        "errors.deadletterqueue.topic.name": QUEUE,
         "errors.deadletterqueue.copy.record.enable": str(copies).lower(),
     }
     records = [
@@ -205,6 +206,20 @@ async def test_what_is_being_buried_holds_nobody_up(autojump_clock: MockClock) -
         assert await it.fetch("a", 2, (5, 9, ACCEPT)) == []
         it.broker.broker.produce("t", some_batch(2))
         assert await it.fetch("a", 3) == [(10, 11, 1)]
+
+
+async def test_what_nobody_acknowledges_in_time_goes_to_the_queue(autojump_clock: MockClock) -> None:
+    async with desk() as it:
+        set_up(it, share_delivery_count_limit="2")
+        make_queue(it)
+        await it.enter("a")
+        assert await it.fetch("a", 0) == [(0, 9, 1)]
+        await it.fetch("a", 1, (0, 6, ACCEPT))
+        await trio.sleep(LOCK_SECONDS + 1)
+        assert await it.fetch("b", 0) == [(7, 9, 2)]
+        assert letters(it) == []
+        await trio.sleep(LOCK_SECONDS + 1)
+        assert letters(it) == told_of(7, 8, 9)
 
 
 async def test_what_is_given_up_while_the_broker_stops_is_sent_at_its_next_start(
