@@ -85,7 +85,9 @@ class KafkaNode:
     def format(self, *arguments: str) -> None:
         """Format the log directory as ``kafka-storage`` does; once in the life of a folder."""
         cluster_id = run_tool("kafka-storage", "random-uuid").output.strip()
-        options = ("--standalone", "--cluster-id", cluster_id, "--config", str(self._properties))
+        options = ["--cluster-id", cluster_id, "--config", str(self._properties)]
+        if not self.settings.get("controller.quorum.voters"):
+            options.append("--standalone")
         done = run_tool("kafka-storage", "format", *options, *arguments)
         if done.exit_code:
             raise RuntimeError(f"kafka-storage format failed: {done.output}{done.errors}")
