@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from storage.retention import Expired, count_expired
 from storage.segment import FoundRecord, Segment
 from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
-from storage.swaps import discard_cleaned, mark_cleaned, unmark_swapped
+from storage.swaps import discard_cleaned, mark_cleaned, unmark_cleaned, unmark_swapped
 from storage.transaction_index import AbortedTransaction
 from storage.transaction_verification import VOUCHED, Verification
 
@@ -133,6 +133,8 @@ class PartitionLog:
         """How often the log was truncated: a flush that began before must not move recovery_point."""
         self.lowest_cut: int | None = None
         """The lowest offset that the log was truncated to since it was opened."""
+        self._swapping: int | None = None
+        """Base offset of a cleaned segment that is about to take its place, and has not yet."""
         self._torn: frozenset[int] = frozenset()
         """Bases of segments that were reported because they end inside a batch."""
         self._flush_lock = Lock()
@@ -491,30 +493,58 @@ class PartitionLog:
         """How often the log was truncated: what was cleaned before the last time must not come back."""
         return self._cuts
 
-    def swap_in(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> bool:
-        """Put a cleaned segment, whose files are complete, in the place of those with ``bases``.
+    def begin_swap(self, bases: Sequence[int], *, cuts: int) -> Callable[[], None] | None:
+        """The first step of putting a cleaned segment, whose files are complete, in the place of others.
 
-        False, and its files are gone, if these segments are not there any more, or the log was truncated
-        since ``cuts``.  Afterwards, and before it is noted that the log is clean, the directory must be
-        fsynced.  After a crash at any point ``finish_swaps`` sees to it that either the old segments are
-        there or the new one.
+        Those are the ones with ``bases``.  None, and the cleaned files are gone, if these are not there any
+        more, or the log was truncated since ``cuts``.  Otherwise call the answer, in a thread, and then
+        ``finish_swap``: what a segment replaces must not go before its own name is on the device.  After a
+        crash at any point ``finish_swaps`` sees to it that either the old segments are there or the new one.
 
-        Raises DiskFailure, after which the log must be opened anew.
+        Both steps and the answer raise DiskFailure, after which the log must be opened anew.
         """
+        try:
+            if not self._is_replaceable(bases, cuts):
+                discard_cleaned(self._services, self.directory, bases[0])
+                return None
+            self._names_changed += 1  # before any name does: a flush may be looking for the old ones
+            self._has_changes = True
+            self._swapping = bases[0]
+            mark_cleaned(self._services, self.directory, bases[0])
+        except OSError as error:
+            raise DiskFailure(self.directory, "rename in", error) from error
+        return self._sync_names
+
+    def _is_replaceable(self, bases: Sequence[int], cuts: int) -> bool:
         first = bisect_left(self._bases, bases[0])
         end = first + len(bases)
-        is_wanted = (
+        return (
             not self._is_gone
             and cuts == self._cuts
             and self._bases[first:end] == list(bases)
             and end < len(self._segments)
         )
+
+    def _sync_names(self) -> None:
         try:
-            if not is_wanted:
-                discard_cleaned(self._services, self.directory, bases[0])
-                return False
-            self._names_changed += 1  # before any name does: a flush may be looking for the old ones
-            mark_cleaned(self._services, self.directory, bases[0])
+            self._services.file_system.sync_directory(self.directory)
+        except OSError as error:
+            if not self._is_gone:
+                raise DiskFailure(self.directory, "flush", error) from error
+
+    def finish_swap(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> bool:
+        """The last step: the old segments go.  False, and the new one has gone, if the log changed meanwhile.
+
+        Before it is noted that the log is clean, the directory must be fsynced once more.
+        """
+        if self._swapping != bases[0] or not self._is_replaceable(bases, cuts):
+            self._give_up_swap()
+            return False
+        self._swapping = None
+        first = bisect_left(self._bases, bases[0])
+        end = first + len(bases)
+        try:
+            self._names_changed += 1
             due_ms = now_ms + self.config.file_delete_delay_ms
             for segment in self._segments[first:end]:
                 segment.mark_deleted(self._services.removals, due_ms)
@@ -541,6 +571,26 @@ class PartitionLog:
             except OSError as error:  # true all the same, and removed by the next start
                 self._services.report(f"{self._snapshots.path(base)} is left behind: {error.strerror}")
         return True
+
+    def swap_in(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> bool:
+        """All steps at once, where waiting is right; False if the cleaned segment is not wanted any more."""
+        sync = self.begin_swap(bases, cuts=cuts)
+        if sync is None:
+            return False
+        sync()
+        return self.finish_swap(bases, cuts=cuts, now_ms=now_ms)
+
+    def _give_up_swap(self) -> None:
+        """A swap that has begun shall not be finished, neither here nor by a start."""
+        base, self._swapping = self._swapping, None
+        if base is None or self._is_gone:
+            return
+        self._names_changed += 1
+        try:
+            unmark_cleaned(self._services, self.directory, base)
+            discard_cleaned(self._services, self.directory, base)
+        except OSError as error:
+            raise DiskFailure(self.directory, "rename in", error) from error
 
     # Shortening
 
@@ -597,6 +647,7 @@ class PartitionLog:
         self.log_end = offset
 
     def _note_cut(self, offset: int) -> None:
+        self._give_up_swap()
         self._cuts += 1
         self.lowest_cut = offset if self.lowest_cut is None else min(self.lowest_cut, offset)
         self._has_changes = True
@@ -608,6 +659,7 @@ class PartitionLog:
         At every moment what is left on disk is a log without a hole: so the oldest ones go oldest first,
         and the newest ones newest first.
         """
+        self._give_up_swap()
         due_ms = now_ms + self.config.file_delete_delay_ms
         goes_backwards = end == len(self._segments)
         self._names_changed += 1
@@ -721,6 +773,7 @@ class PartitionLog:
         """Write what is only in memory; return whether anything is to be fsynced."""
         if not self._has_changes or self._is_gone:
             return False
+        self._give_up_swap()
         if self._active not in self._unsynced:
             self._unsynced.append(self._active)
         try:

@@ -69,6 +69,9 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
     if not any(name.endswith(_TRANSIENT) for name in names):
         return list(names)
     plan = plan_swaps(file_system, directory, names)
+    if plan.renamed:
+        # A process that died may have left these names in the cache only, and what they replace goes now.
+        file_system.sync_directory(directory)
     for name, why in plan.removed.items():
         if why:
             services.report(f"{os.path.join(directory, name)} {why}; it is removed")
@@ -85,6 +88,11 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
 def mark_cleaned(services: LogServices, directory: str, base_offset: int) -> None:
     """The cleaned segment's files, which are on the device, become ``.swap`` files."""
     _rename(services, directory, base_offset, paths.CLEANED, paths.SWAP)
+
+
+def unmark_cleaned(services: LogServices, directory: str, base_offset: int) -> None:
+    """The other way round: from the first of these renames on the old segments are the valid ones."""
+    _rename(services, directory, base_offset, paths.SWAP, paths.CLEANED)
 
 
 def unmark_swapped(services: LogServices, directory: str, base_offset: int) -> None:

@@ -185,7 +185,10 @@ class _Cleaner:
         async def swap_in(bases: list[int]) -> None:
             nonlocal is_whole
             try:
-                if not log.swap_in(bases, cuts=cuts, now_ms=services.clock.now_ms()):
+                sync = log.begin_swap(bases, cuts=cuts)
+                if sync is not None:
+                    await services.run_blocking(sync)
+                if sync is None or not log.finish_swap(bases, cuts=cuts, now_ms=services.clock.now_ms()):
                     is_whole = False
             except DiskFailure as failure:
                 if not self._manager.note_failure_of(log, failure):

@@ -349,12 +349,18 @@ def cleaned_segments_are_swapped_in_without_a_moment_as_swap_files(patch: Patch)
 
 @mistake
 def what_was_cleaned_before_a_cut_is_swapped_in(patch: Patch) -> None:
-    right = PartitionLog.swap_in
+    right = PartitionLog._is_replaceable
+    patch(PartitionLog, "_is_replaceable", lambda log, bases, _: right(log, bases, log.cuts))
 
-    def swap_in(log: PartitionLog, bases: list[int], *, cuts: int, now_ms: int) -> bool:
-        return right(log, bases, cuts=log.cuts, now_ms=now_ms)
 
-    patch(PartitionLog, "swap_in", swap_in)
+@mistake
+def a_swap_that_has_begun_is_finished_whatever_comes_between(patch: Patch) -> None:
+    patch(PartitionLog, "_give_up_swap", nothing)
+
+
+@mistake
+def names_of_swap_files_are_not_fsynced(patch: Patch) -> None:
+    patch(PartitionLog, "_sync_names", nothing)
 
 
 @mistake

@@ -1,6 +1,7 @@
 """What logs must hold, as plain lists of batches: there are no files here, no segments and no indexes."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from protocol.records.batch import RecordBatch
@@ -34,18 +35,7 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, batch: RecordBatch) -> "Batch":
-        return cls(
-            batch.base_offset,
-            batch.last_offset,
-            batch.partition_leader_epoch,
-            batch.producer_id,
-            batch.producer_epoch,
-            batch.base_sequence,
-            batch.is_transactional,
-            batch.is_control,
-            batch.max_timestamp,
-            tuple(Entry(r.offset, r.timestamp, r.key, r.value) for r in batch.records()),
-        )
+        return _read(bytes(batch.data))
 
     @property
     def last_sequence(self) -> int:
@@ -59,6 +49,24 @@ class Batch(NamedTuple):
 
     def _header(self) -> "Batch":
         return self._replace(entries=(), max_timestamp=0)
+
+
+@lru_cache(1000)
+def _read(data: bytes) -> Batch:
+    """Every look at a log meets the same batches again."""
+    batch = RecordBatch(data)
+    return Batch(
+        batch.base_offset,
+        batch.last_offset,
+        batch.partition_leader_epoch,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.is_transactional,
+        batch.is_control,
+        batch.max_timestamp,
+        tuple(Entry(r.offset, r.timestamp, r.key, r.value) for r in batch.records()),
+    )
 
 
 class Marker(NamedTuple):

@@ -95,6 +95,9 @@ class Cleaned:
     now_ms: int
     ready: list[list[int]] = field(default_factory=list)
     end_offset: int = 0
+    has_begun: bool = False
+    """The first of what is ready has its name, and what it replaces is still there."""
+    is_whole: bool = True
 
 
 Look = Callable[["Subject", Replica, int], None]
@@ -557,16 +560,28 @@ class Subject:
         """Cleaned segments take their places, and it is noted that the log is clean."""
         if not self.cleanings:
             return
-        cleaned = self.cleanings.pop(0)
-        is_whole = True
-        for bases in cleaned.ready:
-            try:
-                if not cleaned.log.swap_in(bases, cuts=cleaned.cuts, now_ms=self.now_ms):
-                    is_whole = False
-            except DiskFailure as failure:
-                self._failed()
-                raise BrokerEnded(loses_power=False) from failure
-        if is_whole and cleaned.end_offset and self.log(cleaned.replica) is cleaned.log:
+        cleaned = self.cleanings[0]
+        try:
+            while cleaned.ready:
+                bases = cleaned.ready[0]
+                if not cleaned.has_begun:
+                    sync = cleaned.log.begin_swap(bases, cuts=cleaned.cuts)
+                    cleaned.has_begun = sync is not None
+                    if sync is not None:
+                        sync()
+                        if chance.random() < 0.3:
+                            return  # something else happens meanwhile, or the next step finishes it
+                is_swapped = cleaned.has_begun and cleaned.log.finish_swap(
+                    bases, cuts=cleaned.cuts, now_ms=self.now_ms
+                )
+                cleaned.is_whole &= is_swapped
+                cleaned.has_begun = False
+                cleaned.ready.pop(0)
+        except DiskFailure as failure:
+            self._failed()
+            raise BrokerEnded(loses_power=False) from failure
+        self.cleanings.pop(0)
+        if cleaned.is_whole and cleaned.end_offset and self.log(cleaned.replica) is cleaned.log:
             try:
                 self.directory.begin_cleaner_checkpoint(*cleaned.replica, cleaned.end_offset)()
             except DiskFailure:
