@@ -1,7 +1,7 @@
 """Cleaning a log: what is chosen, what comes of it, and that no crash loses or revives a record."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -327,6 +327,57 @@ def test_what_is_not_wanted_any_more_is_discarded() -> None:
         swapped = [log.swap_in(bases, cuts=cuts, now_ms=0) for bases in ready]
         assert not swapped[0], change
         assert not [name for name in world.names() if name.endswith((paths.CLEANED, paths.SWAP))]
+
+
+def cleaned_and_begun(world: World) -> tuple[PartitionLog, list[int], Callable[[], None]]:
+    """A log, the bases of segments whose cleaned one has begun to replace them, and its second step."""
+    log = filled(world)
+    log.flush()
+    world.memory.sync_everything()
+    job = log.begin_cleaning(log.assess(None, now_ms=0), keys_max=99, bytes_per_second=1e9, now_ms=0)
+    ready: list[list[int]] = []
+    clean(world.services, job, ready.append, lambda _: None)
+    sync = log.begin_swap(ready[0], cuts=log.cuts)
+    assert sync is not None
+    return log, ready[0], sync
+
+
+def test_what_is_replaced_goes_when_the_new_name_is_on_the_device() -> None:
+    world = World()
+    log, bases, sync = cleaned_and_begun(world)
+    before = contents(log)
+    old = [f"{base:020d}.log" for base in bases]
+    swap = f"{bases[0]:020d}.log.swap"
+    assert {swap, *old} <= set(world.names()), "both are there"
+    sync()
+    assert log.finish_swap(bases, cuts=log.cuts, now_ms=0)
+    assert swap not in world.names()
+    world.memory.lose_power()
+    assert {swap, *old} <= set(world.names()), "what was not fsynced is gone"
+    assert latest(contents(world.open(CONFIG, was_clean=False))) == latest(before)
+
+
+@pytest.mark.parametrize("change", ["truncated", "shortened", "closed"])
+def test_a_swap_that_has_begun_is_given_up_when_the_log_changes(change: str) -> None:
+    world = World()
+    log, bases, sync = cleaned_and_begun(world)
+    sync()
+    cuts = log.cuts
+    if change == "truncated":
+        log.truncate_to(35, now_ms=0)
+    elif change == "shortened":
+        log.delete_records_before(log.segments[1].base_offset)
+        log.remove_segments_below_log_start(now_ms=0)
+    else:
+        log.close()
+    left = contents(log)
+    mine = [name for name in world.names() if name.startswith(f"{bases[0]:020d}.")]
+    assert not [name for name in mine if name.endswith((paths.CLEANED, paths.SWAP))]
+    assert not log.finish_swap(bases, cuts=cuts, now_ms=0)
+    log.close()
+    world.reports.clear()
+    assert contents(world.open(CONFIG, log_start=log.log_start)) == left
+    assert world.reports == []
 
 
 def test_the_active_segment_is_never_replaced() -> None:
