@@ -5,6 +5,7 @@ name.  Nothing random remains: see ``names`` and ``fields``.
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -38,6 +39,9 @@ SOME_TEXT: Final = "<text>"
 
 INTERNAL: Final = "__"
 """How the names of Kafka's own topics begin."""
+
+NAMES_IN_TEXT: Final = re.compile(r"(?<=: )[\w.-]+(?:, [\w.-]+)+(?=;|$)")
+"""A list of names that a text or a part of it ends in."""
 
 CLOCK_TOLERANCE_MS: Final = 60_000
 
@@ -113,8 +117,7 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
 
 
 def _with_names_in_order(text: str) -> str:
-    start, colon, names = text.partition(": ")
-    return start + colon + ", ".join(sorted(names.split(", ")))
+    return NAMES_IN_TEXT.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
 
 
 def _list(values: list[Any], path: str, names: Names) -> list[Json]:

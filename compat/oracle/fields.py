@@ -147,7 +147,7 @@ UNORDERED: Final = (
 """Lists whose order in Kafka is that of a hash table: compared by their contents."""
 
 UNORDERED_TEXTS: Final = ("StreamsGroupHeartbeat.status.status_detail",)
-"""Texts that end in such a list, behind a colon: compared with its names in their order."""
+"""Texts with such lists, each behind a colon: compared with the names in their order."""
 
 SHARED: Final = {
     "DescribeLogDirs.results.topics": "name",

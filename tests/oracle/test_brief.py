@@ -15,6 +15,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from protocol.messages.streams_group_heartbeat import Status, StreamsGroupHeartbeatResponse
 from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
 from protocol.uuids import uuid_to_text
@@ -74,6 +75,17 @@ def test_rows_in_hash_order_are_sorted_whatever_ids_they_hold() -> None:
     told = brief_answer(JoinGroupResponse(members=members), names())
     assert told == brief_answer(JoinGroupResponse(members=members[::-1]), names())
     assert told["members"] == [{"member_id": "a-<uuid 1>"}, {"member_id": "b-<uuid 2>"}]
+
+
+def test_names_in_hash_order_are_sorted_where_a_text_lists_them() -> None:
+    def told(detail: str) -> str:
+        answer = StreamsGroupHeartbeatResponse(status=[Status(status_code=3, status_detail=detail)])
+        return str(brief_answer(answer, names())["status"][0]["status_detail"])
+
+    assert told("Topics are missing: c, a-1, b; it failed: a-1 (no c, no b).") == (
+        "Topics are missing: a-1, b, c; it failed: a-1 (no c, no b)."
+    )
+    assert told("Missing: c, a and 2 additional topics") == "Missing: c, a and 2 additional topics"
 
 
 def test_rows_of_other_conversations_are_left_out() -> None:

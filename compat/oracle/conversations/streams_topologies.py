@@ -1,5 +1,6 @@
 """What applications of streams groups are made of: topics that are there, are made, or are wrong."""
 
+import time
 from typing import Final
 
 from compat.oracle.conversation import conversation
@@ -40,6 +41,18 @@ def settings_of(topic: str, *keys: str) -> DescribeConfigsRequest:
 def topics(*names: str) -> MetadataRequest:
     wanted = [MetadataRequestTopic(name=name) for name in names]
     return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+
+def until_told(talk: Talk, group: str, text: str) -> int:
+    """Send heartbeats of the first member until a status says so; returns its epoch."""
+    epoch = 2
+    for _ in range(100):
+        answer = talk.quietly(beat(group, FIRST, epoch))
+        epoch = int(answer.member_epoch)
+        if any(text in status.status_detail for status in answer.status):
+            return epoch
+        time.sleep(0.05)
+    raise AssertionError(f"{group} is never told: {text}")
 
 
 @conversation(BEAT, DESCRIBE)
@@ -140,22 +153,26 @@ def topics_with_their_own_numbers(talk: Talk) -> None:
 
 @conversation(BEAT, DESCRIBE)
 def topics_that_cannot_be_made(talk: Talk) -> None:
+    """The first answer does not know of it yet, and later ones say why."""
     source = talk.topic("t", 1)
 
-    def storing(replicas: int = 0, **settings: str) -> Topology:
-        return topology(part("0", source, stores=[internal(talk.name("log"), 0, replicas, **settings)]))
+    def needing(label: str, name: str, replicas: int = 0, **settings: str) -> str:
+        group = at_once(talk, f"group of {name}")
+        log = internal(talk.name(name), 0, replicas, **settings)
+        talk.ask(label, join(group, FIRST, topology(part("0", source, stores=[log]))))
+        epoch = until_told(talk, group, "Creation failed")
+        talk.ask(f"{label}, afterwards", beat(group, FIRST, epoch))
+        return group
 
-    replicas = at_once(talk, "replicas")
-    talk.ask("too many replicas", join(replicas, FIRST, storing(3)))
-    talk.ask("they are still missing", beat(replicas, FIRST, 2))
-    settings = at_once(talk, "settings")
-    talk.ask("an unknown setting", join(settings, FIRST, storing(no_such="1")))
-    talk.ask("it is still missing", beat(settings, FIRST, 2))
-    values = at_once(talk, "values")
-    talk.ask("a wrong value", join(values, FIRST, storing(cleanup_policy="none")))
-    talk.ask("a negative number of replicas", join(at_once(talk, "negative"), FIRST, storing(-3)))
+    replicas = needing("too many replicas", "replicas", 3)
+    needing("an unknown setting", "setting", no_such="1")
+    needing("a wrong value", "value", cleanup_policy="none")
+    needing("a wrong number", "number", retention_ms="a")
+    needing("a negative number of replicas", "negative", -3)
+    other = topology(part("0", source, stores=[internal(talk.name("replicas"))]))
+    talk.ask("the first of these from another group", join(at_once(talk, "other"), FIRST, other))
     talk.settle_groups()
-    talk.ask("describe", describe(replicas, settings, values))
+    talk.ask("describe", describe(replicas))
 
 
 @conversation(BEAT, DESCRIBE)
