@@ -10,7 +10,7 @@ from broker.groups.assignors import ASSIGNORS, Assignment, AssignmentProblem, Su
 from broker.groups.cluster import Cluster
 from broker.groups.consumer_member import ConsumerMember, MemberState
 from broker.groups.consumer_state import StoredConsumerGroup, vote
-from broker.groups.java_order import in_java_order
+from broker.groups.java_order import in_java_order, members_in_kafka_order
 from broker.groups.reconciliation import Claimed, Reconciler
 from broker.groups.requests import Committing, ConsumerGroupDescription, ConsumerMemberDescription
 from broker.groups.settings import GroupSettings
@@ -182,7 +182,10 @@ class ConsumerGroup(StoredConsumerGroup):
             members.pop(former, None)
         topic_ids: dict[object, set[bytes]] = {}
         problem = AssignmentProblem(
-            {member_id: self._subscriber(member, topic_ids) for member_id, member in members.items()},
+            {
+                member_id: self._subscriber(members[member_id], topic_ids)
+                for member_id in members_in_kafka_order(members, self.members)
+            },
             self.cluster.partition_count,
             is_homogeneous=subscriptions.are_homogeneous(len(members)),
         )

@@ -13,6 +13,10 @@ Key = TypeVar("Key")
 
 _TABLE_SIZE_START = 16
 
+_TIMELINE_SIZE_START = 2
+
+_TIMELINE_FACTOR = -7046029254386353131
+
 
 def in_java_order(names: Iterable[str]) -> list[str]:
     """Strings in the order of a ``HashMap`` into which they were put one after the other."""
@@ -33,6 +37,34 @@ def in_java_order_of_computed(names: Iterable[str], capacity: int) -> list[str]:
             size *= 2
         found[name] = None
     return _in_order(list(reversed(found)), java_string_hash, size)
+
+
+def members_in_kafka_order(members: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Members as Kafka looks at them for a new assignment; ``known`` are those that the group has already.
+
+    Kafka keeps the latter in a hash table of its own (``TimelineHashMap``), and puts them into a ``HashMap``
+    from there, before all others.  Both tables have the size that they have without members that have left.
+    """
+    by_id = dict.fromkeys(members)
+    table = _in_timeline_order(list(known))
+    there = set(table)
+    old = [name for name in table if name in by_id]
+    return in_java_order([*old, *(name for name in by_id if name not in there)])
+
+
+def _in_timeline_order(names: list[str]) -> list[str]:
+    size = _TIMELINE_SIZE_START
+    for count in range(1, len(names) + 1):
+        if count * 3 / 4 > size:
+            size *= 2
+    shift = 65 - size.bit_length()
+
+    def slot(name: str) -> int:
+        return (java_string_hash(name) * _TIMELINE_FACTOR & 0xFFFF_FFFF_FFFF_FFFF) >> shift
+
+    ordered = names[::-1]  # what came last to a slot comes first out of it
+    ordered.sort(key=slot)
+    return ordered
 
 
 def text_as_java_compares(text: str) -> bytes:

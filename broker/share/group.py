@@ -8,7 +8,7 @@ from broker.coordination.deadlines import Deadlines
 from broker.coordination.decision import Decision, Moment, StoredRecord
 from broker.groups.assignors import Assignment, Subscriber
 from broker.groups.cluster import Cluster
-from broker.groups.java_order import in_java_order
+from broker.groups.java_order import members_in_kafka_order
 from broker.groups.modern import ModernGroup
 from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
@@ -302,7 +302,7 @@ class ShareGroup(ModernGroup[ShareMember]):
             member_id: Subscriber(
                 None, self.cluster.topic_ids(members[member_id].topic_names), self.target.of(member_id)
             )
-            for member_id in in_java_order(members)
+            for member_id in members_in_kafka_order(members, self.members)
         }
         assigned = assign_simply(
             subscribers,

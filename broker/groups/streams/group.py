@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from broker.coordination.deadlines import Deadlines
 from broker.coordination.decision import Decision, Moment
 from broker.groups.cluster import Cluster, StreamsSettings
-from broker.groups.java_order import in_java_order
+from broker.groups.java_order import members_in_kafka_order
 from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
 from broker.groups.streams.assignor import TASK_ASSIGNORS, TaskMember, TaskProblem
@@ -192,12 +192,12 @@ class StreamsGroup(StoredStreamsGroup):
         decision: Decision,
     ) -> dict[str, TaskSets]:
         """Make and write the target of ``epoch`` for these members, who had these ``targets`` until now."""
-        ordered = in_java_order(members)
+        ordered = members_in_kafka_order(members, self.members)
         new = dict.fromkeys(ordered, NOTHING)
         if configured.is_ready:
             assert configured.subtopologies is not None, "all topics are there"
             problem = TaskProblem(
-                {member_id: self._task_member(members[member_id]) for member_id in members},
+                {member_id: self._task_member(members[member_id]) for member_id in ordered},
                 configured.subtopologies,
                 int(assignment_settings["num.standby.replicas"]),
             )
