@@ -1,6 +1,8 @@
 """Writing the markers of decided transactions, and telling the coordinator when all are there."""
 
 from collections import deque
+from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -8,6 +10,7 @@ import trio
 from broker.coordination.tickets import Ticket
 from broker.errors import error_code_of
 from broker.metadata.topic_names import GROUP_OFFSETS
+from broker.network.waiting import NotYet
 from broker.transactions.requests import Identity, MarkersDue
 from broker.transactions.transaction import EPOCH_BUMP_VERSION, TransactionPartition
 from protocol.error_codes import ErrorCode
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from broker.transactions.service import TransactionService
 
 MARKERS_BEFORE_YIELD: Final = 20
-"""Markers written in a row: then requests have their turn."""
+"""Markers written in a row: then other transactions and requests have their turn."""
 
 RETRY_SECONDS: Final = 1.0
 """Before a marker is tried again, or the record that says that a transaction is over."""
@@ -77,18 +80,38 @@ def write_marker(
     )
 
 
+class _Writing:
+    """The markers of one transaction: those that are still to be written, and what came of the others."""
+
+    __slots__ = ("due", "left", "partition", "tickets")
+
+    def __init__(self, partition: int, due: MarkersDue, partitions: Iterable[TransactionPartition]) -> None:
+        self.partition = partition
+        """The one of ``__transaction_state`` that keeps the transaction."""
+        self.due = due
+        self.left = deque(partitions)
+        self.tickets: dict[TransactionPartition, Ticket[ErrorCode]] = {}
+
+
 class MarkerWriter:
-    """Writes the markers that are due, one transaction after another, in a task of the service."""
+    """Writes the markers that are due, in a task of the service.
+
+    A transaction may be in thousands of partitions, whose logs must be opened first.  Therefore several take
+    turns, with each other and with requests.
+    """
 
     def __init__(self, service: "TransactionService") -> None:
         self._service = service
         self._services = service.services
-        self._due: deque[tuple[int, MarkersDue]] = deque()
+        self._writings: deque[_Writing] = deque()
         self._is_running = False
 
     def write_soon(self, partition: int, due: MarkersDue) -> None:
         """``partition`` is that of ``__transaction_state`` which keeps the transaction."""
-        self._due.append((partition, due))
+        self._begin(_Writing(partition, due, due.partitions))
+
+    def _begin(self, writing: _Writing) -> None:
+        self._writings.append(writing)
         if not self._is_running and self._service.nursery is not None:
             self._is_running = True
             self._service.nursery.start_soon(self._run)
@@ -96,47 +119,66 @@ class MarkerWriter:
     async def _run(self) -> None:
         written = 0
         try:
-            while self._due:
-                partition, due = self._due.popleft()
-                written += self._write(partition, due, due.partitions)
+            while self._writings:
+                writing = self._writings.popleft()
+                await self._let_logs_be_made(writing)
+                written += self._write_some(writing)
+                if writing.left:
+                    self._writings.append(writing)
+                else:
+                    self._wait(writing)
                 if written >= MARKERS_BEFORE_YIELD:
                     written = 0
                     await trio.lowlevel.checkpoint()
         finally:
             self._is_running = False
 
-    def _write(self, partition: int, due: MarkersDue, partitions: tuple[TransactionPartition, ...]) -> int:
-        """Write what is missing, and go on when all of it is committed; return how many markers that is."""
+    async def _let_logs_be_made(self, writing: _Writing) -> None:
+        """Making a log costs an fsync, which a thread is waiting for if the topic is new."""
+        partitions = self._services.partitions
+        if partitions.missing:
+            try:
+                partitions.require_made(list(islice(writing.left, MARKERS_BEFORE_YIELD)))
+            except NotYet as not_yet:
+                await not_yet.waiting.wait()
+
+    def _write_some(self, writing: _Writing) -> int:
+        """Write a few of the markers that are missing; return how many."""
+        due, left = writing.due, writing.left
         marker = EndTransactionMarker(due.is_commit, due.coordinator_epoch)
-        tickets: dict[TransactionPartition, Ticket[ErrorCode]] = {}
-        for each in partitions:
+        written = 0
+        while left and written < MARKERS_BEFORE_YIELD:
+            each = left.popleft()
             if self._exists(each):
                 ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
-                tickets[each] = ticket
+                writing.tickets[each] = ticket
                 write_marker(self._services, each, due.identity, marker, ticket, version=due.version)
-        waited_for = [ticket for ticket in tickets.values() if not ticket.is_settled]
+                written += 1
+        return written
+
+    def _wait(self, writing: _Writing) -> None:
+        """Go on when all markers are committed, or refused."""
+        waited_for = [ticket for ticket in writing.tickets.values() if not ticket.is_settled]
         missing = len(waited_for)
 
         def settled() -> None:
             nonlocal missing
             missing -= 1
             if missing == 0:
-                self._written(partition, due, tickets)
+                self._written(writing)
 
         for ticket in waited_for:
             ticket.when_settled(settled)
         if not waited_for:
-            self._written(partition, due, tickets)
-        return len(tickets)
+            self._written(writing)
 
     def _exists(self, partition: TransactionPartition) -> bool:
         """Whether there is anybody to tell: a topic may have been deleted."""
         return self._services.image.partition(*partition) is not None
 
-    def _written(
-        self, partition: int, due: MarkersDue, tickets: dict[TransactionPartition, Ticket[ErrorCode]]
-    ) -> None:
-        outcomes = {each: ticket.outcome for each, ticket in tickets.items()}
+    def _written(self, writing: _Writing) -> None:
+        partition, due = writing.partition, writing.due
+        outcomes = {each: ticket.outcome for each, ticket in writing.tickets.items()}
         refused = [each for each, code in outcomes.items() if code in FENCED]
         if refused:
             topic, index = refused[0]
@@ -166,7 +208,7 @@ class MarkerWriter:
         async def write_again() -> None:
             await trio.sleep(RETRY_SECONDS)
             if self._service.has_epoch(partition, due.coordinator_epoch):
-                self._write(partition, due, partitions)
+                self._begin(_Writing(partition, due, partitions))
 
         if self._service.nursery is not None:
             self._service.nursery.start_soon(write_again)

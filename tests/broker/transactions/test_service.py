@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,6 +12,7 @@ import trio.testing
 from broker.metadata.image import MetadataImage
 from broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from broker.network.waiting import Waiting
+from broker.transactions.markers import MARKERS_BEFORE_YIELD
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -64,10 +66,10 @@ def disk() -> MemoryFileSystem:
     return MemoryFileSystem(now_ms=lambda: START_MS)
 
 
-def make_topics(broker: GroupBroker) -> bytes:
+def make_topics(broker: GroupBroker, partition_count: int = 2) -> bytes:
     broker.broker.create_topic(TRANSACTION_STATE, PARTITION_COUNT)
     broker.make_offsets_topic()
-    topic_id = broker.broker.create_topic("t", 2)
+    topic_id = broker.broker.create_topic("t", partition_count)
     broker.broker.make_missing()
     return topic_id
 
@@ -79,12 +81,12 @@ def initialize(broker: GroupBroker) -> Writer:
     return Writer(given.producer_id, given.producer_epoch)
 
 
-def add(broker: GroupBroker, writer: Writer, partitions: Sequence[int] = (0,)) -> int:
+def add(broker: GroupBroker, writer: Writer, partitions: Sequence[int] = (0,), topic: str = "t") -> int:
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id="x",
         v3_and_below_producer_id=writer.producer_id,
         v3_and_below_producer_epoch=writer.epoch,
-        v3_and_below_topics=[AddPartitionsToTxnTopic(name="t", partitions=list(partitions))],
+        v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=list(partitions))],
     )
     answer = broker.ask(request, AddPartitionsToTxnResponse, 3)
     return answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
@@ -280,6 +282,39 @@ async def test_a_record_of_the_end_that_cannot_be_written_is_tried_again(
             file_system.refuse("write", errno.EIO, path_suffix=path)
         await trio.sleep(5)
         assert state(broker) == "CompleteCommit"
+
+
+async def test_a_transaction_in_many_partitions_lets_others_have_their_turn() -> None:
+    partitions = range(5 * MARKERS_BEFORE_YIELD)
+    async with group_broker() as broker:
+        make_topics(broker, len(partitions))
+        leaders = [broker.broker.partitions.leader("t", partition) for partition in partitions]
+        writer = initialize(broker)
+        assert add(broker, writer, partitions) == 0
+        assert end(broker, writer, COMMIT) == 0
+        written = [0]
+        while state(broker) != "CompleteCommit":
+            await trio.lowlevel.checkpoint()
+            written.append(sum(leader.log.log_end for leader in leaders))
+        steps = [after - before for before, after in pairwise(written)]
+        assert sum(steps) == len(partitions)
+        assert max(steps) <= 2 * MARKERS_BEFORE_YIELD, "Trio may run both tasks in either order"
+
+
+async def test_markers_wait_for_logs_that_are_being_made() -> None:
+    async with group_broker() as broker:
+        make_topics(broker)
+        writer = initialize(broker)
+        broker.broker.hold_threads()
+        broker.broker.create_topic("u", 1)
+        assert add(broker, writer, topic="u") == 0
+        assert end(broker, writer, COMMIT) == 0
+        await trio.testing.wait_all_tasks_blocked()
+        assert state(broker) == "PrepareCommit"
+        broker.broker.release_threads()
+        await trio.testing.wait_all_tasks_blocked()
+        assert state(broker) == "CompleteCommit"
+        assert broker.broker.partitions.leader("u", 0).log.log_end == 1
 
 
 async def test_a_topic_that_is_deleted_needs_no_marker() -> None:
