@@ -11,6 +11,12 @@ from protocol.api_keys import ApiKey
 from protocol.headers import RequestHeader, ResponseHeader
 from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
@@ -18,6 +24,7 @@ M = TypeVar("M", bound=Message)
 TIMEOUT_SECONDS = 60
 PAUSE_SECONDS = 0.01
 CLIENT_ID = "bench"
+GROUP_RESOURCE = 32
 
 _SIZE = struct.Struct(">i")
 
@@ -100,3 +107,12 @@ def until_coordinated(address: str, group: str) -> None:
             time.sleep(PAUSE_SECONDS)
     finally:
         line.close()
+
+
+def set_up_group(line: Line, group: str, setting: str, value: str) -> None:
+    """Give a group a setting of its own."""
+    change = AlterableConfig(name=setting, value=value)
+    resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=[change])
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    for each in line.ask(request, IncrementalAlterConfigsResponse, 1).responses:
+        check(each)

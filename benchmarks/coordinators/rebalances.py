@@ -14,6 +14,7 @@ from benchmarks.coordinators.lines import (
     check,
     framed,
     read,
+    set_up_group,
     until_coordinated,
 )
 from benchmarks.librdkafka import new_topic
@@ -33,12 +34,10 @@ TIMES = {3: 15, 30: 7, 300: 3}
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "500",
-    "group.consumer.assignment.interval.ms": "0",
-    "group.share.assignment.interval.ms": "0",
     "group.coordinator.rebalance.protocols": "classic,consumer,share",
     "group.share.max.size": "1000",
 }
-"""A new group of the classic protocol waits for its members; otherwise nothing waits but for the work."""
+"""A new group of the classic protocol waits for its members, so that there is one rebalance for them all."""
 
 JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION, LEAVE_VERSION = 9, 5, 4, 5
 MODERN_VERSION, METADATA_VERSION = 1, 12
@@ -211,6 +210,8 @@ class ModernMember:
 class ModernCrowd(Crowd):
     """A protocol in which members send heartbeats, and are told by the answers what they read."""
 
+    interval: str
+    """The setting for how often a group assigns anew: each second while it forms, then without a pause."""
     response: type[consumer.ConsumerGroupHeartbeatResponse | share.ShareGroupHeartbeatResponse]
 
     def __init__(self, address: str, size: int) -> None:
@@ -228,6 +229,7 @@ class ModernCrowd(Crowd):
     def form(self) -> None:
         self._members = [ModernMember(self.address) for _ in range(self.size - 1)]
         self._settle(self._members)
+        set_up_group(self._members[0].line, self.name, self.interval, "0")
 
     def enter(self) -> Callable[[], None]:
         newcomer = ModernMember(self.address)
@@ -289,6 +291,7 @@ class ModernCrowd(Crowd):
 class ConsumerCrowd(ModernCrowd):
     """The protocol of KIP-848."""
 
+    interval = "consumer.assignment.interval.ms"
     response = consumer.ConsumerGroupHeartbeatResponse
 
     def beat(self, member: ModernMember) -> consumer.ConsumerGroupHeartbeatRequest:
@@ -307,6 +310,7 @@ class ConsumerCrowd(ModernCrowd):
 class ShareCrowd(ModernCrowd):
     """The protocol of KIP-932."""
 
+    interval = "share.assignment.interval.ms"
     response = share.ShareGroupHeartbeatResponse
 
     def beat(self, member: ModernMember) -> share.ShareGroupHeartbeatRequest:

@@ -8,18 +8,19 @@ from collections.abc import Sequence
 
 from confluent_kafka import Producer
 
-from benchmarks.coordinators.lines import TIMEOUT_SECONDS, Line, check, framed, until_coordinated
+from benchmarks.coordinators.lines import (
+    TIMEOUT_SECONDS,
+    Line,
+    check,
+    framed,
+    set_up_group,
+    until_coordinated,
+)
 from benchmarks.coordinators.lines import read as read_answer
 from benchmarks.librdkafka import make_values, new_topic, producer
 from benchmarks.storage.brokers import StoredBroker
 from benchmarks.storage.partitions import wait_until_connected
 from protocol.messages import share_fetch
-from protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
@@ -36,10 +37,9 @@ RECORDS_AT_ONCE = 500
 """What the Java consumer takes by default."""
 FETCH_BYTES_MAX = 50 * 1024 * 1024
 MEMBERS = (1, 4)
-GROUP_RESOURCE = 32
 ACCEPT = 1
 
-HEARTBEAT_VERSION, FETCH_VERSION, METADATA_VERSION, CONFIGS_VERSION = 1, 2, 12, 1
+HEARTBEAT_VERSION, FETCH_VERSION, METADATA_VERSION = 1, 2, 12
 PAUSE_SECONDS = 0.02
 
 
@@ -200,11 +200,7 @@ def _fill(address: str, topic: str, count: int) -> None:
 
 def _begin(line: Line, address: str, group: str, topic: str) -> None:
     """A share group at the beginning of the topic, whose partition is ready to be read."""
-    change = AlterableConfig(name="share.auto.offset.reset", value="earliest")
-    resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=[change])
-    request = IncrementalAlterConfigsRequest(resources=[resource])
-    for each in line.ask(request, IncrementalAlterConfigsResponse, CONFIGS_VERSION).responses:
-        check(each)
+    set_up_group(line, group, "share.auto.offset.reset", "earliest")
     until_coordinated(address, group)
     beat = ShareGroupHeartbeatRequest(group_id=group, member_id="first", subscribed_topic_names=[topic])
     deadline = time.monotonic() + TIMEOUT_SECONDS
