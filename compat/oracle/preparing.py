@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from compat.oracle.apis import api_of
-from compat.oracle.connection import PATIENCE_SECONDS, Connection, Silence, read_answer
+from compat.oracle.connection import Connection, Silence, read_answer
 from compat.oracle.names import Names, Origin
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -36,6 +36,9 @@ from protocol.records.builder import build_batch
 from protocol.schema import Message
 
 POLL_SECONDS: Final = 0.002
+
+PATIENCE_SECONDS: Final = 90.0
+"""What is asked here is answered in the end, however busy the machine is."""
 
 WAITING_ROUND_TRIPS: Final = 5
 """A broker that answered so many requests has long looked at one that was sent before them."""
@@ -90,7 +93,8 @@ class Preparing:
         asked = api.versions[-1] if version is None else version
         if self._own is None:
             self._own = Connection(self.origin.address, "")
-        frame = self._own.receive(self._own.send(request, asked))
+        correlation_id = self._own.send(request, asked)
+        frame = self._own.receive(correlation_id, patience_seconds=PATIENCE_SECONDS)
         if isinstance(frame, Silence):
             raise AssertionError(f"{api.name} {asked}: {frame.value}")
         return read_answer(frame, api.response, asked)

@@ -160,7 +160,7 @@ def two_members(talk: Talk) -> None:
 def a_member_that_does_not_come_back(talk: Talk) -> None:
     """It misses the rebalance, and the others go on without it."""
     group = talk.name("g")
-    lost = form(talk, group, session_ms=150, rebalance_ms=150)
+    lost = form(talk, group, session_ms=1500, rebalance_ms=150)
     joined = join_alone(talk, "another joins", join(group), by=SECOND)
     talk.ask("heartbeat of the lost one", heartbeat(group, lost.member_id, lost.generation_id))
     talk.ask("the lost one joins again", join(group, lost.member_id))
@@ -170,7 +170,7 @@ def a_member_that_does_not_come_back(talk: Talk) -> None:
 @conversation(*MEMBERSHIP)
 def a_session_that_runs_out(talk: Talk) -> None:
     group = talk.name("g")
-    lost = form(talk, group, session_ms=100)
+    lost = form(talk, group, session_ms=1000)
     talk.until_group_is(group, "Empty")
     talk.ask("heartbeat", heartbeat(group, lost.member_id, lost.generation_id))
     talk.ask("describe", DescribeGroupsRequest(groups=[group]))
