@@ -51,7 +51,8 @@ def hold(address: str, conversations: Sequence[Conversation], *, alter: Alter | 
 
     turns = [(each, turn) for each in conversations for turn in each.rounds]
     alone = [turn for turn in turns if turn[0].alone]
-    together = [turn for turn in turns if not turn[0].alone]
+    # Rounds of one conversation wait at the same place: spread out, they do not all wait at once.
+    together = sorted((turn for turn in turns if not turn[0].alone), key=lambda turn: turn[1])
     steps = {turn: run(turn) for turn in alone}
     with ThreadPoolExecutor(WORKERS) as workers:
         steps |= dict(zip(together, workers.map(run, together), strict=True))
