@@ -32,18 +32,23 @@ def load_producers(
             if position is not None:
                 file = segment.file.open()
                 for _, batch in read_stored_batches(file, position, segment.size_bytes):
-                    apply_stored_batch(producers, batch)
+                    apply_stored_batch(producers, batch, log_start)
     producers.end_offset = log_end
 
 
-def apply_stored_batch(producers: ProducerState, batch: RecordBatch) -> EndedTransaction | None:
+def apply_stored_batch(
+    producers: ProducerState, batch: RecordBatch, log_start: int
+) -> EndedTransaction | None:
     """Take note of a batch that was found in the log; return the transaction that it ends.
+
+    One that lies below the log start opens none: nobody reads its records, and the cleaner, which keeps the
+    last batch of each producer, may have removed the marker.
 
     Raises CorruptRecords for a marker that is none.
     """
     if batch.producer_id >= 0:
         if not batch.is_control:
-            producers.apply(batch)
+            producers.apply(batch, may_open=batch.last_offset >= log_start)
         elif (marker := read_marker(batch)) is not None:
             return producers.apply_marker(batch, marker)
     return None

@@ -229,8 +229,11 @@ class ProducerState:
 
     # After the write
 
-    def apply(self, batch: RecordBatch) -> None:
-        """Take note of a data batch that now is in the log, at the offset it says."""
+    def apply(self, batch: RecordBatch, *, may_open: bool = True) -> None:
+        """Take note of a data batch that now is in the log, at the offset it says.
+
+        ``may_open`` is whether a transaction can begin with it.
+        """
         producer_id = batch.producer_id
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -255,7 +258,7 @@ class ProducerState:
         entry.last_timestamp = timestamp
         if batch.is_transactional:
             self._verifications.pop(producer_id, None)
-            if entry.transaction_start == NO_TRANSACTION:
+            if entry.transaction_start == NO_TRANSACTION and may_open:
                 entry.transaction_start = base_offset
                 self._open[base_offset] = producer_id
 

@@ -149,7 +149,7 @@ def recover_log(
             _take_snapshot(snapshots, segment.base_offset, producers)
             later = segments[number + 1 :]
             end_offset = recover_segment(
-                services, segment, names, epochs, producers, may_cut, later, note_checked
+                services, segment, names, epochs, producers, log_start, may_cut, later, note_checked
             )
             if segment.size_bytes == size:
                 if later:
@@ -200,6 +200,7 @@ def recover_segment(
     names: Collection[str],
     epochs: LeaderEpochs,
     producers: ProducerState,
+    log_start: int,
     may_cut: Cut,
     later: Sequence[Segment],
     note_checked: NoteChecked,
@@ -214,7 +215,7 @@ def recover_segment(
     if not size:
         return next_offset
     file = segment.file.open()
-    check = _Check(segment, file, size, epochs, producers, may_cut, note_checked)
+    check = _Check(segment, file, size, epochs, producers, log_start, may_cut, note_checked)
     damage: str | None = None
     try:
         check.run()
@@ -267,6 +268,7 @@ class _Check:
         size_bytes: int,
         epochs: LeaderEpochs,
         producers: ProducerState,
+        log_start: int,
         may_cut: Cut,
         note_checked: NoteChecked,
     ) -> None:
@@ -279,6 +281,7 @@ class _Check:
         self._size_bytes = size_bytes
         self._epochs = epochs
         self._producers = producers
+        self._log_start = log_start
         self._keeps_unknown = may_cut is Cut.EVERYTHING
         self._note_checked = note_checked
 
@@ -294,6 +297,7 @@ class _Check:
         view = memoryview(window)
         window_position = position = noted = 0
         unknown = self.unknown_formats
+        log_start = self._log_start
         try:
             while position < size:
                 at = position - window_position
@@ -330,7 +334,7 @@ class _Check:
                     raise CorruptRecords(f"offset {last_offset} is too far from the segment's base")
                 ended = None
                 if producer_id >= 0:
-                    ended = apply_stored_batch(producers, RecordBatch(window, at))
+                    ended = apply_stored_batch(producers, RecordBatch(window, at), log_start)
                 segment.note(last_offset, timestamp, position, size_bytes)
                 if ended is not None and not ended.is_commit:
                     segment.note_aborted(ended, producers.last_stable_after(ended))

@@ -198,6 +198,10 @@ class _Cleaner:
         try:
             if not await self._manager.flush(log) or log.cuts != cuts or is_gone():
                 return True
+            if not await self._store_start(directory, log):
+                return False
+            if log.cuts != cuts or is_gone():
+                return True
             cleaned = await worker.clean(self._job(log, cleanable), swap_in)
         except CorruptFile as damage:
             self._give_up(log, damage)
@@ -225,6 +229,22 @@ class _Cleaner:
             f"{log.topic}-{log.partition} is compacted up to offset {cleaned.end_offset}: "
             f"{cleaned.bytes_before} bytes became {cleaned.bytes_after} in {seconds:.1f} s"
         )
+        return True
+
+    async def _store_start(self, directory: "LogDirectory", log: "PartitionLog") -> bool:
+        """See to it that a crash takes no record back whose transaction the cleaner takes for forgotten."""
+        while log.log_start > log.first_base:
+            log_start = log.log_start
+            try:
+                await self._services.run_blocking(directory.begin_checkpoint())
+            except DiskFailure as failure:
+                if not self._manager.note_failure(directory, failure):
+                    self._services.log.warn_seldom(
+                        f"{log.topic}-{log.partition} is not compacted now: {failure}"
+                    )
+                return False
+            if log.log_start == log_start:
+                break
         return True
 
     def _job(self, log: "PartitionLog", cleanable: Cleanable) -> CleaningJob:

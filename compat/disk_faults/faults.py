@@ -17,6 +17,7 @@ OPERATIONS: Final = {
     "remove": 32,
     "make directory": 64,
     "read": 128,
+    "send": 256,
 }
 
 _LAYOUT: Final = struct.Struct("=IiI500s")

@@ -142,8 +142,9 @@ def write(outcomes: dict[str, Outcome]) -> None:
 
 
 EXPLAINED: Final = {
-    "fetch, device error": "a small range is read while the answer is being sent; where Kafka's sendfile "
-    "fails, the connection ends, too",
+    "fetch, device error": "where a record lies that was written lately is known without reading, so reading "
+    "fails while the answer is being sent, and the connection ends as Kafka's does then; but Kafka always "
+    "reads a header first, and answers -1",
     "metadata, device error": "what is not on the device is not acknowledged; Kafka acknowledges before its "
     "fsync fails",
 }

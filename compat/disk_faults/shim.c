@@ -19,7 +19,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { OPEN = 1, WRITE = 2, SYNC = 4, TRUNCATE = 8, RENAME = 16, REMOVE = 32, MAKE_DIRECTORY = 64, READ = 128 };
+enum { OPEN = 1, WRITE = 2, SYNC = 4, TRUNCATE = 8, RENAME = 16, REMOVE = 32, MAKE_DIRECTORY = 64, READ = 128, SEND = 256 };
 
 struct control {
     volatile uint32_t operations;
@@ -132,12 +132,12 @@ ssize_t pread64(int descriptor, void *data, size_t size, off64_t position)
 
 ssize_t sendfile(int out, int in, off_t *offset, size_t count)
 {
-    return descriptor_fails(READ, in) ? -1 : REAL(sendfile)(out, in, offset, count);
+    return descriptor_fails(READ | SEND, in) ? -1 : REAL(sendfile)(out, in, offset, count);
 }
 
 ssize_t sendfile64(int out, int in, off64_t *offset, size_t count)
 {
-    return descriptor_fails(READ, in) ? -1 : REAL(sendfile64)(out, in, offset, count);
+    return descriptor_fails(READ | SEND, in) ? -1 : REAL(sendfile64)(out, in, offset, count);
 }
 
 int fsync(int descriptor)

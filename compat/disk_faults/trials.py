@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from compat.damaged.examine import Visitor
+from protocol.errors import DecodeError
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -26,6 +27,8 @@ from protocol.records.builder import build_batch
 SUBJECT: Final = "subject"
 """The topic whose files fail."""
 BYSTANDER: Final = "bystander"
+LARGE: Final = "large"
+"""A topic of large records."""
 SEGMENT_RECORDS: Final = 4
 """So many records of ``RECORD_BYTES`` fill a segment."""
 RECORD_BYTES: Final = 1000
@@ -67,8 +70,8 @@ class Client(Visitor):
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=3000)
         return self._code(lambda: self.quietly(request).responses[0].error_code)
 
-    def produce_record(self, topic: str, key: bytes | None = None) -> Any:
-        batch = build_batch([(int(time.time() * 1000), key, b"x" * RECORD_BYTES, ())])
+    def produce_record(self, topic: str, key: bytes | None = None, *, size: int = RECORD_BYTES) -> Any:
+        batch = build_batch([(int(time.time() * 1000), key, b"x" * size, ())])
         data = PartitionProduceData(index=0, records=batch)
         request = ProduceRequest(
             acks=-1, timeout_ms=3000, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
@@ -94,7 +97,11 @@ class Client(Visitor):
         )
 
         def ask() -> int:
-            return int(self.quietly(request, version=BY_NAME).responses[0].partitions[0].error_code)
+            try:
+                answer = self.quietly(request, version=BY_NAME)
+            except DecodeError as error:
+                raise AssertionError("the answer is: cut off") from error
+            return int(answer.responses[0].partitions[0].error_code)
 
         return self._code(ask)
 
@@ -150,6 +157,13 @@ def _flushed(client: Client) -> None:
 
 def _two_segments(client: Client) -> Any:
     return client.produce_records(SUBJECT, SEGMENT_RECORDS + 1)
+
+
+def _large(client: Client) -> None:
+    """More than is read for an answer before it is sent."""
+    client.create(LARGE)
+    client.wait_for_leader(LARGE)
+    client.produce_record(LARGE, size=200_000)
 
 
 def _dirty(client: Client) -> Any:
@@ -223,6 +237,14 @@ def all_trials() -> list[Trial]:
             lambda c: c.commit("group"),
         ),
         Trial("fetch, device error", "read", errno.EIO, _APPEND, lambda c: c.fetch_record(SUBJECT)),
+        Trial(
+            "fetch, device error while sending",
+            "send",
+            errno.EIO,
+            f"{LARGE}-0/",
+            lambda c: c.fetch_record(LARGE),
+            _large,
+        ),
         Trial("compaction, disk full", "open", errno.ENOSPC, ".cleaned", _dirty, _compacted),
         Trial(
             "retention, device error",

@@ -171,6 +171,19 @@ def test_all_five_batches_are_known_again_after_a_crash() -> None:
         assert log.append_as_leader(again, 5, now_ms=0).base_offset == number
 
 
+def test_a_transaction_below_the_log_start_is_not_open_because_its_marker_is_gone() -> None:
+    """The cleaner keeps the last batch of each producer, but not for ever the markers."""
+    world, _ = crashed(
+        batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True),
+        batch(b"b", producer_id=2, producer_epoch=0, base_sequence=0, is_transactional=True),
+    )
+    log = recover(world, log_start=1)
+    found = {
+        each.producer_id: (each.last_sequence, each.transaction_start) for each in log.active_producers()
+    }
+    assert found == {1: (0, -1), 2: (0, 1)}
+
+
 def test_producers_that_have_been_idle_for_too_long_are_forgotten() -> None:
     batches = [
         batch(b"a", timestamp=stamp, producer_id=stamp, producer_epoch=0, base_sequence=0) for stamp in (1, 2)

@@ -203,6 +203,30 @@ async def test_a_topic_may_be_deleted_while_it_is_cleaned(
         assert "compacted" not in broker.lines.getvalue()
 
 
+async def test_the_log_s_start_is_on_the_device_before_the_cleaner_goes_by_it(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a crash would take back records of transactions whose markers it lets go."""
+    async with one_broker() as broker:
+        broker.create_topic("t", settings=COMPACTED)
+        write_keys(broker, "t", 7)
+        broker.partitions.leader("t", 0).log.delete_records_before(2)
+        stored: list[dict[tuple[str, int], int]] = []
+        right = LocalWorker.clean
+
+        async def clean(worker: LocalWorker, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
+            stored.append(read_offsets(broker.file_system, f"{PATH}/log-start-offset-checkpoint"))
+            return await right(worker, job, swap_in)
+
+        monkeypatch.setattr(LocalWorker, "clean", clean)
+        broker.file_system.refuse("open", errno.ENOSPC, path_suffix="log-start-offset-checkpoint.tmp")
+        await pass_time(broker, 16_000)
+        assert stored == []
+        assert "t-0 is not compacted now: cannot write" in broker.lines.getvalue()
+        await pass_time(broker, 16_000)
+        assert stored == [{("t", 0): 2}]
+
+
 async def test_a_topic_may_be_deleted_while_it_is_flushed(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -411,15 +411,19 @@ class Subject:
 
     def checkpoint(self, chance: Random) -> None:
         """Recovery points and log starts."""
+        self._write_checkpoint()
+
+    def _write_checkpoint(self) -> bool:
         starts = {replica: each.log_start for replica, each in self.references.items() if self.log(replica)}
         write = self.directory.begin_checkpoint()
         try:
             write()
         except DiskFailure:
             self._failed()
-            return
+            return False
         for replica, start in starts.items():
             self.references[replica].stored_start = max(self.references[replica].stored_start, start)
+        return True
 
     def checkpoint_high_watermarks(self, chance: Random) -> None:
         marks = {
@@ -527,6 +531,8 @@ class Subject:
         run = self._begin_flush(replica, reference, log)
         if run is not None:
             self._finish_flush(run)
+        if log.log_start > log.first_base and not self._write_checkpoint():
+            return
         try:
             job = log.begin_cleaning(
                 cleanable,
