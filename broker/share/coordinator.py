@@ -14,6 +14,7 @@ import trio
 
 from broker.coordination.hosting import CoordinatorService, open_coordinator
 from broker.metadata.topic_names import SHARE_GROUP_STATE
+from protocol.errors import KafkaError
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -127,11 +128,10 @@ class ShareCoordinator(CoordinatorService["ShareStateMachine"]):
         shard = self.shard(partition)
         if shard is None or shard.machine is None:
             return
-        log = self.services.partitions.leader(self.topic, partition).log
-        needed_from = min(shard.machine.needed_from, log.high_watermark)
         try:
-            log.delete_records_before(needed_from)
-        except StorageError as error:
+            log = self.services.partitions.leader(self.topic, partition).log
+            log.delete_records_before(min(shard.machine.needed_from, log.high_watermark))
+        except (KafkaError, StorageError) as error:
             self.services.log.error(f"{shard.name} cannot be pruned: {error}")
 
 

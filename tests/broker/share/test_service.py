@@ -1,14 +1,17 @@
 """Share groups from the request to the disk: on Trio's time, with both coordinators and real logs."""
 
 import errno
+from typing import NoReturn
 
 import pytest
 import trio
 from trio.testing import MockClock
 
 from broker.network.waiting import NotYet, Waiting
+from broker.share.coordinator import ShareCoordinator
 from broker.share.fetching import FIRST_READ_BYTES
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
@@ -167,6 +170,23 @@ async def test_a_fetch_that_waits_is_told_that_records_cannot_be_read(
             await trio.sleep(0.05)
             it.broker.broker.produce("t", some_batch(1))
         assert await it.fetch("b", 1) == [(10, 10, 1)]
+
+
+async def test_a_state_topic_whose_disk_has_failed_is_left_alone(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    async with desk() as it:
+        await it.enter("a")
+        await it.fetch("a", 0)
+        coordinator: ShareCoordinator = it.broker.broker.services.share_coordinator
+        monkeypatch.setattr(it.broker.broker.partitions, "leader", refuse)
+        for partition in coordinator.partitions:  # the controller has not heard of it yet
+            coordinator.prune(partition)
+        monkeypatch.undo()
+        assert "cannot be pruned: KAFKA_STORAGE_ERROR" in it.broker.lines
 
 
 async def test_damage_ends_a_fetch_and_not_the_broker(
