@@ -1,6 +1,7 @@
 """How many partitions the internal topics of a streams application must have."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from heapq import heappop, heappush
 from typing import NoReturn
 
 from broker.groups.java_order import in_java_order, text_as_java_compares
@@ -47,29 +48,47 @@ class PartitionCounts:
             )
 
     def _decide_sinks(self) -> None:
-        """What is written to has as many partitions as the largest topic that is read for it."""
-        while True:
-            has_moved = is_open = False
-            for subtopology in self._subtopologies:
-                for sink in subtopology.repartition_sink_topics:
-                    if sink in self.decided:
-                        continue
-                    known = [self.decided.get(topic.name) for topic in subtopology.repartition_source_topics]
-                    known += map(self._existing, subtopology.source_topics)
-                    count = max((count for count in known if count is not None), default=None)
-                    if count is None:
-                        is_open = True
-                    else:
-                        self.decided[sink] = count
-                        has_moved = True
-            if not is_open:
-                return
-            if not has_moved:
-                raise KafkaError(
-                    ErrorCode.STREAMS_INVALID_TOPOLOGY,
-                    "Failed to compute number of partitions for all repartition topics. "
-                    "There may be loops in the topology that cannot be resolved.",
-                )
+        """What is written to has as many partitions as the largest topic that is read for it.
+
+        Kafka goes through all subtopologies as often as it takes; which counts are known when it comes to one
+        depends on that.  The same order is kept here, but only who can decide something has its turn.
+        """
+        subtopologies = list(self._subtopologies)
+        readers: dict[str, list[int]] = {}
+        for index, subtopology in enumerate(subtopologies):
+            for topic in subtopology.repartition_source_topics:
+                readers.setdefault(topic.name, []).append(index)
+        turns = [index for index, of in enumerate(subtopologies) if self._largest_source(of) is not None]
+        had_turn = set(turns)
+        next_turns: list[int] = []
+        while turns:
+            index = heappop(turns)
+            for sink in self._decide_sinks_of(subtopologies[index]):
+                for reader in readers.get(sink, ()):
+                    if reader not in had_turn:
+                        had_turn.add(reader)
+                        heappush(turns if reader > index else next_turns, reader)
+            if not turns:
+                turns, next_turns = next_turns, turns
+        if any(sink not in self.decided for of in subtopologies for sink in of.repartition_sink_topics):
+            raise KafkaError(
+                ErrorCode.STREAMS_INVALID_TOPOLOGY,
+                "Failed to compute number of partitions for all repartition topics. "
+                "There may be loops in the topology that cannot be resolved.",
+            )
+
+    def _decide_sinks_of(self, subtopology: Subtopology) -> list[str]:
+        count = self._largest_source(subtopology)
+        assert count is not None, "its turn comes when one is known"
+        sinks = [sink for sink in subtopology.repartition_sink_topics if sink not in self.decided]
+        self.decided.update(dict.fromkeys(sinks, count))
+        return sinks
+
+    def _largest_source(self, subtopology: Subtopology) -> int | None:
+        """Of those topics whose count is known."""
+        known = [self.decided.get(topic.name) for topic in subtopology.repartition_source_topics]
+        known += map(self._existing, subtopology.source_topics)
+        return max((count for count in known if count is not None), default=None)
 
     def _count(self, topic: str) -> int:
         existing = self._existing(topic)
@@ -87,8 +106,8 @@ class PartitionCounts:
             topic for topic in topics if topic in self._fixed or topic in self._flexible
         )
         counts = {topic: self._count(topic) for topic in topics}
-        others = {topic: count for topic, count in counts.items() if topic not in repartitioned}
         own = {topic: counts[topic] for topic in repartitioned}
+        others = {topic: count for topic, count in counts.items() if topic not in own}
         if others:
             same = _the_same(others.values(), others)
         elif self._fixed:

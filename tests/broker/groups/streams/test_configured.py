@@ -47,3 +47,22 @@ def test_a_word_count_is_ready_once_its_topics_are_there() -> None:
         "0": (4, False),
         "1": (4, True),
     }
+
+
+def test_a_long_chain_told_backwards_costs_no_round_for_each_link() -> None:
+    length = 4000  # with such rounds it would be eight million steps
+    links = [
+        Subtopology(
+            subtopology_id=f"link-{index}",
+            repartition_source_topics=[TopicInfo(name=f"topic-{index}")],
+            repartition_sink_topics=[f"topic-{index - 1}"] if index else [],
+        )
+        for index in range(length)
+    ]
+    first = Subtopology(
+        subtopology_id="first", source_topics=["lines"], repartition_sink_topics=[f"topic-{length - 1}"]
+    )
+    topology = stored_topology(Topology(subtopologies=[*links, first]))
+    found = configure(topology, 1, {"lines": 3}.get)
+    assert len(found.missing_topics) == length
+    assert {topic.partition_count for topic in found.missing_topics.values()} == {3}
