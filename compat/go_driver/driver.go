@@ -109,7 +109,7 @@ func (d *driver) answer(asked request) {
 	d.guard.Lock()
 	target := d.subjects[asked.On]
 	d.guard.Unlock()
-	given, err := target.Call(asked.Do, asked.With)
+	given, err := carryOut(target, asked)
 	told := answer{ID: asked.ID, Gives: given}
 	if err != nil {
 		told.Gives, told.failure = nil, d.failureOf(err)
@@ -118,6 +118,16 @@ func (d *driver) answer(asked request) {
 		told.Events = consumer.Events()
 	}
 	d.write(told)
+}
+
+// carryOut makes a failure of one call out of a panic, which would end all others, too.
+func carryOut(target Subject, asked request) (given any, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("%s panicked: %v", asked.Do, panicked)
+		}
+	}()
+	return target.Call(asked.Do, asked.With)
 }
 
 func (d *driver) write(line any) {

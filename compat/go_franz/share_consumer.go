@@ -45,7 +45,9 @@ func (s *shareConsumer) Call(operation string, with driver.Arguments) (any, erro
 	case "commit":
 		return nil, s.commit()
 	case "close":
-		s.client.Close()
+		if s.client != nil {
+			s.client.Close()
+		}
 		return nil, nil
 	}
 	return nil, driver.Unknown(operation)

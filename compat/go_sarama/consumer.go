@@ -135,7 +135,7 @@ func (c *consumer) Call(operation string, with driver.Arguments) (any, error) {
 		for _, each := range partitions {
 			c.readers[each].partition.Pause()
 		}
-		time.Sleep(2 * driver.FetchWait) // what is being fetched still comes
+		time.Sleep(10 * driver.FetchWait) // what is being fetched still comes
 	case "resume":
 		for _, each := range partitions {
 			c.readers[each].partition.Resume()

@@ -20,6 +20,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.consumer.RangeAssignor;
+import org.apache.kafka.clients.consumer.RetriableCommitFailedException;
 import org.apache.kafka.clients.consumer.SubscriptionPattern;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
@@ -181,10 +182,19 @@ final class ConsumerCalls implements Subject {
 
     private int commitSoon(JsonNode offsets) {
         int number = ++commitsBegun;
-        consumer.commitAsync(
-            Values.byPartition(offsets, ConsumerCalls::committed),
-            (committed, error) -> commits.put(number, Optional.ofNullable(error)));
+        commitAsync(number, Values.byPartition(offsets, ConsumerCalls::committed));
         return number;
+    }
+
+    /** Commits again as long as the client says that this is the thing to do. */
+    private void commitAsync(int number, Map<TopicPartition, OffsetAndMetadata> offsets) {
+        consumer.commitAsync(offsets, (committed, error) -> {
+            if (error instanceof RetriableCommitFailedException) {
+                commitAsync(number, offsets);
+            } else {
+                commits.put(number, Optional.ofNullable(error));
+            }
+        });
     }
 
     private boolean isConfirmed(int number) throws Exception {

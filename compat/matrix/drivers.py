@@ -20,6 +20,8 @@ class Driver(NamedTuple):
     """The command line, without the arguments that all drivers take.  Raises ClientMissing."""
     pinned_version: Callable[[], str]
     """The version that the project says it tries."""
+    always: bool = True
+    """Whether tests play it, too, and not only ``make matrix``."""
 
 
 def _python_driver(client: str, module: str) -> Driver:
@@ -38,6 +40,7 @@ def _java_driver(version: str) -> Driver:
         language="Java",
         command=lambda: java_client.driver_command(version),
         pinned_version=lambda: version,
+        always=version == java_client.NEWEST,
     )
 
 
