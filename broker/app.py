@@ -122,10 +122,11 @@ async def _run_until_signal(
         async with trio.open_nursery() as nursery:
 
             async def stop_at_signal() -> None:
+                # To the end: Trio raises anew what nobody has taken, and that would end the process.
                 async for number in signals:
-                    services.log.info(f"stopping after {signal.Signals(number).name}")
-                    stop.set()
-                    return
+                    if not stop.is_set():
+                        services.log.info(f"stopping after {signal.Signals(number).name}")
+                        stop.set()
 
             nursery.start_soon(stop_at_signal)
             await serve(

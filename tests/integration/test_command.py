@@ -1,5 +1,6 @@
 """The command with clients and directories around it; ``tests/ottla`` has what it needs none for."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def test_signals_stop_it_with_clients_connected(how: signal.Signals, start_broke
     assert (broker.data / ".kafka_cleanshutdown").exists()
     for client in clients:
         client.close()
+
+
+def test_a_second_signal_does_not_cut_the_stop_short(start_broker: StartBroker) -> None:
+    """As ``timeout`` sends it, first to the process and then to its group."""
+    broker = start_broker()
+    os.kill(broker.pid, signal.SIGINT)
+    assert broker.stop(signal.SIGTERM) == 0
+    assert (broker.data / ".kafka_cleanshutdown").exists()
 
 
 def test_a_locked_directory_is_named(start_broker: StartBroker, new_broker: StartBroker) -> None:

@@ -10,7 +10,7 @@ from compat.oracle.conversations import CONVERSATIONS
 from compat.oracle.recording import Recording
 from compat.oracle.run import hold
 from compat.oracle.talk import Alter
-from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from protocol.messages.api_versions import ApiVersionsResponse
 from protocol.messages.create_topics import CreateTopicsResponse
 from protocol.messages.describe_groups import DescribeGroupsResponse
 from protocol.messages.describe_log_dirs import DescribeLogDirsResponse
@@ -241,9 +241,11 @@ def a_version_too_few(answer: Message) -> None:
 
 
 def a_known_difference_that_is_gone(answer: Message) -> None:
-    """ElectLeaders is announced as Kafka does, and the list of differences still says that it is not."""
-    if isinstance(answer, ApiVersionsResponse) and len(answer.api_keys) > 1:
-        answer.api_keys.append(ApiVersion(api_key=43, min_version=0, max_version=2))
+    """Old levels are supported as by Kafka, and the list of differences still says that they are not."""
+    if isinstance(answer, ApiVersionsResponse):
+        for feature in answer.supported_features:
+            if feature.name == "metadata.version":
+                feature.min_version = 7
 
 
 def a_throttled_client(answer: Message) -> None:
