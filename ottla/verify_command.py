@@ -24,6 +24,7 @@ BYTES_WORTH_A_PROCESS = 64 << 20
 """With fewer bytes to read the work is done before other processes have started."""
 
 PROCESSES_MAX = 8
+PROCESSES_LIMIT = 64
 
 _PLURALS = {"directories": "directory", "partitions": "partition", "segments": "segment", "records": "record"}
 
@@ -64,10 +65,9 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _process_count(text: str) -> int:
-    count = int(text)
-    if not 1 <= count <= 64:
-        raise ValueError(text)
-    return count
+    if not text.isdecimal() or not 1 <= int(text) <= PROCESSES_LIMIT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {PROCESSES_LIMIT}")
+    return int(text)
 
 
 def _verify(options: argparse.Namespace) -> int:
