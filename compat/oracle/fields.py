@@ -7,6 +7,7 @@ LEFT_OUT: Final = {
     "DescribeQuorum.nodes.listeners.port": "that of the controller, which nobody has chosen",
     "DescribeQuorum.topics.partitions.current_voters.log_end_offset": "an offset in the metadata log",
     "DescribeQuorum.topics.partitions.high_watermark": "an offset in the metadata log",
+    "DescribeQuorum.topics.partitions.leader_epoch": "counts elections, of which a busy Kafka has several",
     "DescribeLogDirs.results.total_bytes": "the size of the disk",
     "DescribeLogDirs.results.usable_bytes": "what is free on the disk",
 }
