@@ -260,6 +260,7 @@ class Reference:
         self.deleted_below = min(self.deleted_below, offset)
         self.stored_start = min(self.stored_start, offset)
         self.high_watermark = min(self.high_watermark, offset)
+        self.stored_high_watermark = min(self.stored_high_watermark, offset)
         self.cleanings = [Cleaning(min(end_offset, offset), now_ms) for end_offset, now_ms in self.cleanings]
 
     def start_afresh(self, offset: int) -> None:
