@@ -18,12 +18,17 @@ def load_producers(
     log_end: int,
     now_ms: int,
 ) -> None:
-    """Make ``producers`` the state of everything below ``log_end``, where ``segments`` end."""
+    """Make ``producers`` the state of everything below ``log_end``, where ``segments`` end.
+
+    A snapshot of nothing but deleted records opens no transaction, as those records would not; it may also
+    be one of a log that was emptied, and that a power cut has brought back.
+    """
     snapshot = snapshots.load_newest(log_end)
     if snapshot is None:
         producers.clear(log_start)
     else:
-        producers.load(*snapshot, now_ms)
+        entries, end_offset = snapshot
+        producers.load(entries, end_offset, now_ms, may_open=end_offset > log_start)
     if producers.end_offset < log_end:
         bases = [segment.base_offset for segment in segments]
         first = max(bisect_right(bases, producers.end_offset) - 1, 0)

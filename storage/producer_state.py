@@ -324,10 +324,17 @@ class ProducerState:
             entry.transaction_start == NO_TRANSACTION and now_ms - entry.last_timestamp >= self.expiration_ms
         )
 
-    def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int) -> None:
-        """Start from a snapshot of everything below ``end_offset``, without what has expired since."""
+    def load(
+        self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int, *, may_open: bool = True
+    ) -> None:
+        """Start from a snapshot of everything below ``end_offset``, without what has expired since.
+
+        ``may_open`` is whether a transaction can have begun with it.
+        """
         self.clear(end_offset)
         for entry in entries:
+            if not may_open:
+                entry.transaction_start = NO_TRANSACTION
             if not self._is_expired(entry, now_ms):
                 self.entries[entry.producer_id] = entry
         starts = [(e.transaction_start, e.producer_id) for e in self.entries.values()]

@@ -184,6 +184,19 @@ def test_a_transaction_below_the_log_start_is_not_open_because_its_marker_is_gon
     assert found == {1: (0, -1), 2: (0, 1)}
 
 
+@pytest.mark.parametrize(("log_start", "opened_at"), [(0, 0), (1, -1)])
+def test_a_snapshot_of_deleted_records_alone_opens_no_transaction(log_start: int, opened_at: int) -> None:
+    """Such a one can come back with a power cut after the log was emptied: nothing would ever end it."""
+    world, _ = crashed(batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True))
+    recover(world).close()
+    log = world.open(CONFIG, recovery_point=1, log_start=log_start)
+    (producer,) = log.active_producers()
+    assert (producer.last_sequence, producer.transaction_start) == (0, opened_at)
+    log.append_as_leader(batch(b"b"), 0, now_ms=0)
+    log.advance_high_watermark(2)
+    assert log.last_stable == (0 if opened_at == 0 else 2)
+
+
 def test_producers_that_have_been_idle_for_too_long_are_forgotten() -> None:
     batches = [
         batch(b"a", timestamp=stamp, producer_id=stamp, producer_epoch=0, base_sequence=0) for stamp in (1, 2)
