@@ -23,8 +23,10 @@ EXIT_DAMAGED = 1
 BYTES_WORTH_A_PROCESS = 64 << 20
 """With fewer bytes to read the work is done before other processes have started."""
 
-PROCESSES_MAX = 8
-PROCESSES_LIMIT = 64
+PROCESSES_BY_ITSELF_MAX = 8
+"""How many it starts if nobody says."""
+
+PROCESSES_MAX = 64
 
 _PLURALS = {"directories": "directory", "partitions": "partition", "segments": "segment", "records": "record"}
 
@@ -65,8 +67,8 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _process_count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= PROCESSES_LIMIT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {PROCESSES_LIMIT}")
+    if not text.isdecimal() or not 1 <= int(text) <= PROCESSES_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {PROCESSES_MAX}")
     return int(text)
 
 
@@ -123,7 +125,7 @@ class _Runner:
         self._held = ExitStack()
 
     def check_all(self, replicas: list[ReplicaFacts]) -> Iterator[CheckedReplica]:
-        count = min(len(replicas), self._processes or min(_processors(), PROCESSES_MAX))
+        count = min(len(replicas), self._processes or min(_processors(), PROCESSES_BY_ITSELF_MAX))
         if count > 1 and (self._processes or self._progress.total >= BYTES_WORTH_A_PROCESS):
             from storage.verification.workers import Workers
 

@@ -49,6 +49,8 @@ from storage.node_files import MetaProperties
 
 if TYPE_CHECKING:
     from broker.services import Services
+    from broker.share.coordinator import ShareCoordinator
+    from broker.share.host import ShareHost
 
 Result = TypeVar("Result")
 
@@ -119,6 +121,8 @@ class OneBroker:
         self.file_system = file_system
         self.controller = self
         self.partitions: PartitionManager
+        self.share_coordinator: ShareCoordinator
+        self.share: ShareHost
         self.directory: LogDirectory
         self.directories: list[LogDirectory]
         self.listeners: list[Callable[..., None]] = []

@@ -134,8 +134,8 @@ async def desk(
     async with group_broker(settings, file_system=file_system, image=image) as broker:
         one = broker.broker
         async with (
-            open_share_coordinator(one.services) as one.share_coordinator,  # type: ignore[attr-defined]
-            open_share_host(one.services) as one.share,  # type: ignore[attr-defined]
+            open_share_coordinator(one.services) as one.share_coordinator,
+            open_share_host(one.services) as one.share,
         ):
             found = Desk(broker)
             if image is None:
