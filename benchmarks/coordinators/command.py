@@ -5,32 +5,25 @@ does nothing else.
 """
 
 import argparse
-import time
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from benchmarks.coordinators import idle, rebalances, report, throughput
-from benchmarks.peers import machine, results, steps
-from benchmarks.peers.tables import text_table
-from benchmarks.storage.brokers import version_of
-from benchmarks.storage.command import BESIDE_KAFKA, Part, measure_part
+from benchmarks.parts import BESIDE_KAFKA, Part, run_command
+from benchmarks.parts import measure as measure_parts
+from benchmarks.peers import results, steps
 
 SECONDS = 360
-ROUNDS = 1
 
 REBALANCES = "Rebalances"
 THROUGHPUT = "Transactions and share groups"
 IDLE = "Ten thousand idle groups"
 
 
-def parts(share: float, names: str | None) -> list[Part]:
-    """All parts, or those whose section contains one of the words in ``names``.
-
-    With less than all of the amounts there is no crowd of the largest size.
-    """
+def parts(share: float) -> list[Part]:
+    """With less than all of the amounts there is no crowd of the largest size."""
     sizes: Sequence[int] = rebalances.SIZES if share >= 1 else rebalances.SIZES[:-1]
-    measured = [
+    return [
         Part(
             REBALANCES,
             [
@@ -68,62 +61,19 @@ def parts(share: float, names: str | None) -> list[Part]:
             settings=idle.SETTINGS,
         ),
     ]
-    if names is None:
-        return measured
-    words = names.lower().split(",")
-    return [part for part in measured if any(word in part.section.lower() for word in words)]
 
 
 def measure(options: argparse.Namespace) -> results.Results:
-    chosen = parts(options.share, options.only)
-    figures = {figure: part.section for part in chosen for figure in part.figures}
-    names = [kind.name for kind in BESIDE_KAFKA]
-    collector = results.Collector(figures, names)
-    deadline = time.monotonic() + options.seconds
-    for number in range(options.rounds):
-        for name in names:
-            collector.begin_round(name)
-        for part in chosen:
-            for kind in part.kinds if number % 2 == 0 else part.kinds[::-1]:
-                measure_part(part, kind, collector, deadline)
-    return results.Results(
-        date=machine.today(),
-        machine=options.machine or machine.machine(),
-        versions={name: version_of(name) for name in names},
-        rounds=options.rounds,
-        is_quick=options.share < 1,
-        rows=collector.rows(),
-    )
-
-
-def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks coordinators", description=__doc__)
-    parser.add_argument("--share", type=float, default=1, help="of the full amounts, above 0 (1)")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"({ROUNDS})")
-    parser.add_argument("--only", metavar="WORDS", help="sections: rebalances,transactions,idle")
-    parser.add_argument(
-        "--seconds", type=float, default=SECONDS, help=f"begin nothing after this ({SECONDS})"
-    )
-    parser.add_argument("--machine", metavar="WORDS", help="what the results call the machine")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write or add the results into this file")
-    parser.add_argument("--show", type=Path, metavar="FILE", help="run nothing: print the table of a file")
-    parser.add_argument(
-        "--readme", action="store_true", help="run nothing: bring README's block up to the newest results"
-    )
-    return parser.parse_args(arguments)
+    return measure_parts(options, parts(options.share), BESIDE_KAFKA)
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
-    if options.show:
-        print(text_table(results.read(options.show)))
-    elif options.readme:
-        report.update_readme()
-    else:
-        found = measure(options)
-        print(text_table(found))
-        if options.json:
-            if options.json.exists():
-                found = results.joined(results.read(options.json), found)
-            results.write(found, options.json)
-    return 0
+    return run_command(
+        arguments,
+        measure,
+        report.update_readme,
+        name="coordinators",
+        description=__doc__,
+        sections="rebalances,transactions,idle",
+        seconds=SECONDS,
+    )
