@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from compat.oracle.run import STARTING
 from compat.oracle.test_directories import dump, ottla_on
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from protocol.schema import Message
 
 pytestmark = pytest.mark.slow
 
@@ -33,10 +34,14 @@ class Client(Preparing):
     def __init__(self, address: str) -> None:
         super().__init__(Origin(address, "", "", 0), "", Names("", Origin(address, "", "", 0)))
 
-    def heart(self, *asked: Any, **how: Any) -> Any:
-        answer = self.quietly(beat(*asked, **how))
+    def well(self, request: Message) -> Any:
+        """The answer, which has no error."""
+        answer = self.quietly(request)
         assert not answer.error_code, answer
         return answer
+
+    def heart(self, *asked: Any, **how: Any) -> Any:
+        return self.well(beat(*asked, **how))
 
     def ready(self) -> None:
         self.until(
@@ -59,7 +64,11 @@ class Client(Preparing):
                     for topic in assigned.topic_partitions:
                         topic.partitions.sort()
             told[group.group_id] = repr(group)
-        fetch = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in GROUPS]
+        return told | self.offsets_of(GROUPS)
+
+    def offsets_of(self, groups: Sequence[str]) -> dict[str, Any]:
+        told = {}
+        fetch = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
         for group in self.quietly(OffsetFetchRequest(groups=fetch)).groups:
             told[f"offsets of {group.group_id}"] = {
                 (topic.topic_id, place.partition_index): place.committed_offset

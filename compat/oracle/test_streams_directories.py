@@ -27,13 +27,9 @@ from compat.oracle.conversations.streams_groups import (
     topology,
 )
 from compat.oracle.kafka import KafkaNode
-from compat.oracle.names import Names, Origin
-from compat.oracle.preparing import Preparing, Topic
-from compat.oracle.run import STARTING
+from compat.oracle.preparing import Topic
 from compat.oracle.test_directories import dump
-from compat.oracle.test_group_directories import kafka_on, us_on
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from compat.oracle.test_group_directories import Client, kafka_on, us_on
 from protocol.messages.streams_group_describe import TaskIds
 from protocol.messages.streams_group_heartbeat import Topology
 
@@ -44,24 +40,8 @@ GROUPS = (GROUP, NOT_READY, ALONE)
 RECORD_TYPES = {"17", "19", "20", "21", "22", "23"}
 
 
-class Client(Preparing):
-    """Asks as several members, over one connection."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(Origin(address, "", "", 0), "", Names("", Origin(address, "", "", 0)))
-
-    def heart(self, request: Any) -> Any:
-        answer = self.quietly(request)
-        assert not answer.error_code, answer
-        return answer
-
-    def ready(self) -> None:
-        self.until(
-            FindCoordinatorRequest(key_type=0, coordinator_keys=["any"]),
-            lambda answer: answer.coordinators[0].error_code not in STARTING,
-        )
-        self.until(describe("any"), lambda answer: answer.groups[0].error_code not in STARTING)
-        self.barrier_topic()
+class Worker(Client):
+    """Does what members of streams groups do, over one connection."""
 
     def picture(self) -> dict[str, Any]:
         """What a broker says of the groups and knows without having heard from their members."""
@@ -76,19 +56,12 @@ class Client(Preparing):
                 for topic in (*part_of.repartition_source_topics, *part_of.state_changelog_topics):
                     topic.partitions = 0  # known when a member has asked
             told[group.group_id] = repr(group)
-        fetch = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in GROUPS]
-        for group in self.quietly(OffsetFetchRequest(groups=fetch)).groups:
-            told[f"offsets of {group.group_id}"] = {
-                (topic.topic_id, place.partition_index): place.committed_offset
-                for topic in group.topics
-                for place in topic.partitions
-            }
-        return told
+        return told | self.offsets_of(GROUPS)
 
 
 @contextmanager
-def client_of(address: str) -> Iterator[Client]:
-    client = Client(address)
+def worker_of(address: str) -> Iterator[Worker]:
+    client = Worker(address)
     try:
         client.ready()
         yield client
@@ -103,28 +76,28 @@ def counting(source: Topic) -> Topology:
     )
 
 
-def form_groups(client: Client) -> None:
+def form_groups(client: Worker) -> None:
     """Groups in every state that a member can be in."""
     talk: Any = client
     source = client.topic("t", 4)
     for group in GROUPS:
         at_once(talk, group, streams_num_standby_replicas="1")
     app = counting(source)
-    client.heart(
+    client.well(
         join(GROUP, FIRST, app, instance="static", rack="here", endpoint=("host", 7), tags={"zone": "a"})
     )
     client.until(beat(GROUP, FIRST, 2, instance="static"), lambda answer: not answer.status)
     client.quietly(commit(GROUP, (source, 0, 5), (source, 1, 7), member=FIRST, generation=3))
-    client.heart(join(GROUP, SECOND, app))
-    told = client.heart(beat(GROUP, FIRST, 3, instance="static"))
+    client.well(join(GROUP, SECOND, app))
+    told = client.well(beat(GROUP, FIRST, 3, instance="static"))
     assert told.active_tasks is not None, "it must give tasks up"
-    client.heart(join(NOT_READY, FIRST, reading("no-such-topic")))
-    client.heart(join(ALONE, FIRST, reading(source)))
-    client.heart(leave(ALONE, FIRST))
-    client.heart(join(ALONE, SECOND, reading(source)))
+    client.well(join(NOT_READY, FIRST, reading("no-such-topic")))
+    client.well(join(ALONE, FIRST, reading(source)))
+    client.well(leave(ALONE, FIRST))
+    client.well(join(ALONE, SECOND, reading(source)))
 
 
-def catch_up(client: Client) -> int:
+def catch_up(client: Worker) -> int:
     """Let the members give up what they must and take what is theirs; the epoch they are all at then."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -138,7 +111,7 @@ def catch_up(client: Client) -> int:
             owns = owned(
                 both(has.active_tasks, meant.active_tasks), both(has.standby_tasks, meant.standby_tasks)
             )
-            client.heart(
+            client.well(
                 beat(GROUP, member.member_id, member.member_epoch, owns=owns, instance=member.instance_id)
             )
 
@@ -153,15 +126,15 @@ def both(some: list[TaskIds], others: list[TaskIds]) -> dict[str, list[int]]:
     return {name: partitions for name, partitions in found.items() if partitions}
 
 
-def go_on(client: Client) -> None:
+def go_on(client: Worker) -> None:
     """The members do as they would have done with the other broker."""
     source = client.known_topic("t")
     client.quietly(commit(GROUP, (source, 0, 6), member=FIRST, generation=catch_up(client)))
-    client.heart(join(GROUP, THIRD, counting(source)))
-    client.heart(leave(GROUP, THIRD))
+    client.well(join(GROUP, THIRD, counting(source)))
+    client.well(leave(GROUP, THIRD))
     catch_up(client)
-    client.heart(leave(GROUP, FIRST, epoch=-2, instance="static"))
-    client.heart(
+    client.well(leave(GROUP, FIRST, epoch=-2, instance="static"))
+    client.well(
         join(GROUP, FIRST, counting(source), instance="static", endpoint=("host", 7), tags={"zone": "a"})
     )
     catch_up(client)
@@ -169,14 +142,14 @@ def go_on(client: Client) -> None:
 
 def taking_turns(folder: Path, first: Callable[[KafkaNode], Any], second: Callable[[KafkaNode], Any]) -> None:
     node = KafkaNode(folder)
-    with first(node) as address, client_of(address) as client:
+    with first(node) as address, worker_of(address) as client:
         form_groups(client)
         formed = client.picture()
-    with second(node) as address, client_of(address) as client:
+    with second(node) as address, worker_of(address) as client:
         assert client.picture() == formed
         go_on(client)
         went_on = client.picture()
-    with first(node) as address, client_of(address) as client:
+    with first(node) as address, worker_of(address) as client:
         assert client.picture() == went_on
         go_on(client)
 
@@ -191,9 +164,9 @@ def test_we_go_on_with_kafka_s_streams_groups_and_it_with_ours(kafka_jars: Path,
 
 def test_kafka_s_dump_reads_our_streams_groups(kafka_jars: Path, tmp_path: Path) -> None:
     node = KafkaNode(tmp_path / "node")
-    with us_on(node) as address, client_of(address) as client:
+    with us_on(node) as address, worker_of(address) as client:
         form_groups(client)
-        client.heart(leave(ALONE, SECOND))
+        client.well(leave(ALONE, SECOND))
     kinds = set()
     for log in node.data.glob("__consumer_offsets-*/00000000000000000000.log"):
         for line in dump(log, "--offsets-decoder", "--deep-iteration").splitlines():
