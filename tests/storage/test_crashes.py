@@ -129,3 +129,39 @@ def test_a_transaction_whose_deleted_marker_a_power_cut_has_taken_may_stay_open(
     reference.flushed = 6
     reference.adopt(later, log_start=3, log_end=6, recovery_point=6)
     assert reference.last_stable() == (3, 6)
+
+
+def test_a_transaction_that_began_in_a_hole_that_a_power_cut_has_left_may_be_open() -> None:
+    """Its segment was deleted together with an older one, and the older one is back."""
+    reference = Reference(bytes(16), compacts=False)
+    written = [batch(0, 2), batch(2, 2, producer_id=0), batch(4, 3)]
+    reference.writes(written)
+    reference.acknowledge(written)
+    reference.advance_high_watermark(7)
+    reference.flushed = 7
+    reference.start_at(4)
+    reference.adopt([written[0], written[2]], log_start=0, log_end=7, recovery_point=7)
+    assert reference.last_stable() == (2, 7)
+    reference.acknowledge([abort_marker(7, 0)])
+    assert reference.last_stable() == (2, 7), "not yet replicated"
+    reference.advance_high_watermark(8)
+    assert reference.last_stable() == (8, 8)
+    reference.truncate(2)
+    reference.acknowledge([batch(2, 3)])
+    reference.advance_high_watermark(5)
+    assert reference.last_stable() == (5, 5)
+
+
+def test_a_marker_in_a_hole_that_a_power_cut_has_left_may_have_ended_a_transaction() -> None:
+    """Snapshots of producers may be newer than what is back."""
+    reference = Reference(bytes(16), compacts=False)
+    written = [batch(0, 2, producer_id=0), abort_marker(2, 0), batch(3, 3)]
+    reference.writes(written)
+    reference.acknowledge(written)
+    reference.advance_high_watermark(6)
+    reference.start_at(3)
+    reference.adopt([written[0], written[2]], log_start=0, log_end=6, recovery_point=0)
+    assert reference.last_stable() == (0, 6)
+    reference.flushed = 6
+    reference.adopt([written[0], written[2]], log_start=0, log_end=6, recovery_point=6)
+    assert reference.last_stable() == (0, 6)

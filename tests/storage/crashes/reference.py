@@ -210,6 +210,8 @@ class Reference:
         """The highest high watermark of all: nothing below is ever truncated, as the cleaner counts on it."""
         self.before: list[Batch] = []
         """What there was before the last look: of deleted records, producers may still be remembered."""
+        self.gone: list[Batch] = []
+        """Deleted, and really not there, though a power cut has brought back some that lie before them."""
         self.doubtful: set[int] = set()
         """Base offsets of markers that are deleted, and that a power cut has taken perhaps before that."""
         self.cleanings: list[Cleaning] = []
@@ -254,6 +256,7 @@ class Reference:
         self.cuts += 1
         self.is_being_cut = True
         self.batches = [batch for batch in self.batches if batch.base_offset < offset]
+        self.gone = [batch for batch in self.gone if batch.base_offset < offset]
         self.flushed = min(self.flushed, offset)
         self.log_end = offset
         self.log_start = min(self.log_start, offset)
@@ -268,6 +271,7 @@ class Reference:
         self.has_forgotten = True
         self.truncate(min(offset, self.log_end))
         self.batches.clear()
+        self.gone.clear()
         self.start_at(offset)
         self.log_end = self.high_watermark = offset
         self.stored_start = 0
@@ -285,12 +289,14 @@ class Reference:
         They differ while transactions are decided, but not replicated, which a restart forgets, or have begun
         or ended with records that are deleted.
         """
-        decided = decide(self.batches)
-        unreplicated = [start for start, marker in decided.ended if marker >= self.high_watermark]
-        known = decide([batch for batch in self.batches if batch.base_offset not in self.doubtful])
+        everything = sorted(self.batches + self.gone)
+        known = decide([batch for batch in everything if batch.base_offset not in self.doubtful])
+        ended = decide(everything).ended + known.ended
+        unreplicated = [start for start, marker in ended if marker >= self.high_watermark]
         lost = [self.log_start] if self.has_lost_its_head else []
         lowest = self._bounded([*known.open.values(), *unreplicated, *lost])
-        rest = decide([batch for batch in self.batches if batch.last_offset >= self.log_start])
+        served = [batch for batch in self.batches if batch.last_offset >= self.log_start]
+        rest = decide(sorted(served + [batch for batch in self.gone if batch.is_control]))
         return lowest, self._bounded([*rest.open.values()])
 
     def _bounded(self, undecided: list[int]) -> int:
@@ -312,14 +318,20 @@ class Reference:
             or batch.last_offset < min(self.deleted_below, log_start)
             or self._is_found(batch, by_base.get(batch.base_offset))
         ]
+        known = {batch.base_offset for batch in kept}
+        there = known | by_base.keys()
+        self.gone = [
+            batch
+            for batch in self.gone + self.batches
+            if batch.last_offset < min(self.deleted_below, log_end) and batch.base_offset not in there
+        ]
         self.doubtful = {
             batch.base_offset
-            for batch in kept
+            for batch in kept + self.gone
             if batch.is_control
             and batch.base_offset not in by_base
             and (batch.base_offset >= self.flushed or batch.base_offset in self.doubtful)
         }
-        known = {batch.base_offset for batch in kept}
         for batch in found:
             if batch.base_offset not in known:
                 kept.append(self.original_of(batch))
