@@ -11,9 +11,8 @@ from pathlib import Path
 
 from compat.matrix import results, tables
 from compat.matrix.drivers import DRIVERS, Driver
-from compat.matrix.run import kafka_address, ottla_address, run_drivers
+from compat.matrix.run import kafka_address, ottla_address, run_drivers, run_on_brokers
 from compat.oracle.jars import KafkaMissing
-from compat.scenarios.catalogue import scenarios
 from compat.scenarios.missing import ClientMissing
 from compat.scenarios.outcome import FAILED, PASSED
 
@@ -26,7 +25,9 @@ def main() -> int:
     refreshing = actions.add_parser("refresh", help="play against both brokers, write results and tables")
     playing = actions.add_parser("play", help="play and say what came out, without writing anything")
     playing.add_argument("--bootstrap", help="host:port of a broker; one of ours is started if left out")
-    playing.add_argument("--scenarios", nargs="+", choices=scenarios(), metavar="NAME", help="only these")
+    playing.add_argument(
+        "--scenarios", nargs="+", choices=scenario_names(), metavar="NAME", help="only these"
+    )
     carrying = actions.add_parser("round-trips", help="many records, every codec, idempotent and not")
     carrying.add_argument("--bootstrap", help="host:port of a broker; one of ours is started if left out")
     carrying.add_argument("--records", type=int, default=100_000, help="in each round (%(default)s)")
@@ -50,6 +51,11 @@ def main() -> int:
         return 1
 
 
+def scenario_names() -> set[str]:
+    """Of all lists."""
+    return {name for driver in DRIVERS.values() for name in driver.catalogue().scenarios}
+
+
 def chosen(clients: Sequence[str] | None) -> list[Driver]:
     return [DRIVERS[client] for client in clients or DRIVERS]
 
@@ -57,11 +63,10 @@ def chosen(clients: Sequence[str] | None) -> list[Driver]:
 def refresh(drivers: Sequence[Driver]) -> int:
     """Play everything against both brokers; 1 if something passes against Apache Kafka alone."""
     played = {}
-    for broker, address_of in (("Apache Kafka", kafka_address), ("Ottla", ottla_address)):
-        with tempfile.TemporaryDirectory() as folder, address_of(Path(folder)) as address:
-            began = time.monotonic()
-            played[broker] = run_drivers(drivers, address)
-            print(f"{broker}: {time.monotonic() - began:.0f} s", flush=True)
+    for broker, start in (("Apache Kafka", kafka_address), ("Ottla", ottla_address)):
+        began = time.monotonic()
+        played[broker] = run_on_brokers(drivers, start)
+        print(f"{broker}: {time.monotonic() - began:.0f} s", flush=True)
     rows = results.load()
     for driver in drivers:
         of_kafka, of_ottla = (played[broker][driver.client] for broker in ("Apache Kafka", "Ottla"))
@@ -75,8 +80,10 @@ def refresh(drivers: Sequence[Driver]) -> int:
 
 
 def play(drivers: Sequence[Driver], bootstrap: str | None, names: Sequence[str] | None) -> int:
-    with given_or_own(bootstrap) as address:
-        outcomes = run_drivers(drivers, address, names)
+    if bootstrap is None:
+        outcomes = run_on_brokers(drivers, ottla_address, names)
+    else:
+        outcomes = run_drivers(drivers, bootstrap, names)
     failed = 0
     for by_name in outcomes.values():
         for outcome in by_name.values():
@@ -115,7 +122,7 @@ def given_or_own(bootstrap: str | None) -> Iterator[str]:
     if bootstrap is not None:
         yield bootstrap
         return
-    with tempfile.TemporaryDirectory() as folder, ottla_address(Path(folder)) as address:
+    with tempfile.TemporaryDirectory() as folder, ottla_address(Path(folder), {}) as address:
         yield address
 
 

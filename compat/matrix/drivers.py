@@ -1,13 +1,18 @@
 """The clients of the matrix, each with the command that plays scenarios with it."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import metadata
+from types import MappingProxyType
 from typing import NamedTuple
 
 from compat.go_driver import client as go_clients
 from compat.java_client import program as java_client
+from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
+from compat.scenarios.catalogue import Catalogue, shared
+from compat.streams import program as streams
+from compat.streams.catalogue import streams_catalogue
 
 
 class Driver(NamedTuple):
@@ -22,6 +27,10 @@ class Driver(NamedTuple):
     """The version that the project says it tries."""
     always: bool = True
     """Whether tests play it, too, and not only ``make matrix``."""
+    catalogue: Callable[[], Catalogue] = shared
+    """The scenarios that are played with it."""
+    settings: Mapping[str, str] = MappingProxyType({})
+    """What a broker is told for it; one without any is as it comes."""
 
 
 def _python_driver(client: str, module: str) -> Driver:
@@ -68,6 +77,14 @@ DRIVERS: dict[str, Driver] = {
             language="Go",
             command=go_clients.SARAMA.driver_command,
             pinned_version=go_clients.SARAMA.pinned_version,
+        ),
+        Driver(
+            client=streams.CLIENT,
+            language="Java",
+            command=streams.driver_command,
+            pinned_version=lambda: KAFKA_VERSION,
+            catalogue=streams_catalogue,
+            settings=streams.SETTINGS,
         ),
     )
 }

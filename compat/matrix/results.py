@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compat.matrix.drivers import DRIVERS
-from compat.scenarios.catalogue import scenarios
 from compat.scenarios.outcome import PASSED, Outcome
 
 RESULTS_FILE = Path(__file__).with_name("results.json")
@@ -44,7 +43,10 @@ def make_row(client: str, kafka: Mapping[str, Outcome], ottla: Mapping[str, Outc
     versions = {outcome.version for outcome in (*kafka.values(), *ottla.values()) if outcome.version}
     if len(versions) != 1:
         raise ValueError(f"{client} has several versions or none: {sorted(versions)}")
-    cells = {name: Cell(_verdict(kafka[name]), _verdict(ottla[name])) for name in scenarios()}
+    cells = {
+        name: Cell(_verdict(kafka[name]), _verdict(ottla[name]))
+        for name in DRIVERS[client].catalogue().scenarios
+    }
     return Row(client, DRIVERS[client].language, versions.pop(), cells)
 
 

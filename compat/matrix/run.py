@@ -1,16 +1,16 @@
 """Runs drivers, each a process of its own, and collects what they report."""
 
 import subprocess
-from collections.abc import Collection, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import repeat
 from pathlib import Path
 
 from compat.broker_process import ROOT, running_broker
 from compat.matrix.drivers import Driver
 from compat.oracle.kafka import kafka_node
-from compat.scenarios.catalogue import scenarios
 from compat.scenarios.outcome import FAILED, Outcome, from_line
 
 DRIVER_SECONDS_MAX = 300
@@ -21,37 +21,62 @@ SHOWN = 400
 
 
 @contextmanager
-def ottla_address(folder: Path) -> Iterator[str]:
-    """Ottla as it comes: what the matrix says needs no setting."""
-    with running_broker(folder) as broker:
+def ottla_address(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
+    with running_broker(folder, settings) as broker:
         yield broker.address
 
 
 @contextmanager
-def kafka_address(folder: Path) -> Iterator[str]:
+def kafka_address(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
     """Raises KafkaMissing."""
-    with kafka_node(folder) as node:
+    with kafka_node(folder, settings) as node:
         yield node.bootstrap
+
+
+Start = Callable[[Path, Mapping[str, str]], AbstractContextManager[str]]
+"""Runs a broker in a folder, with settings, and gives its address."""
+
+
+def run_on_brokers(
+    drivers: Sequence[Driver], start: Start, names: Collection[str] | None = None
+) -> dict[str, dict[str, Outcome]]:
+    """As ``run_drivers``, with a broker for all drivers that want the same settings."""
+    found: dict[str, dict[str, Outcome]] = {}
+    left = list(drivers)
+    while left:
+        settings = left[0].settings
+        some = [driver for driver in left if driver.settings == settings]
+        left = [driver for driver in left if driver.settings != settings]
+        with tempfile.TemporaryDirectory() as folder, start(Path(folder), settings) as address:
+            found |= run_drivers(some, address, names)
+    return found
 
 
 def run_drivers(
     drivers: Sequence[Driver], address: str, names: Collection[str] | None = None
 ) -> dict[str, dict[str, Outcome]]:
-    """Outcomes of scenarios, all or those named, by client and name.
+    """Outcomes of scenarios, all or those named that a client is played with, by client and name.
 
     Raises ClientMissing before anything runs.
     """
     commands = [driver.command() for driver in drivers]
-    wanted = list(scenarios() if names is None else names)
-    together = [name for name in wanted if not scenarios()[name].alone]
-    alone = [name for name in wanted if scenarios()[name].alone]
     found: dict[str, dict[str, Outcome]] = {driver.client: {} for driver in drivers}
-    for batch, drivers_at_a_time in ((together, DRIVERS_AT_A_TIME), (alone, 1)):
+    for alone, drivers_at_a_time in ((False, DRIVERS_AT_A_TIME), (True, 1)):
+        batches = [scenarios_of(driver, names, alone=alone) for driver in drivers]
         with ThreadPoolExecutor(drivers_at_a_time) as pool:
-            outcomes = pool.map(run_driver, drivers, commands, repeat(address), repeat(batch))
+            outcomes = pool.map(run_driver, drivers, commands, repeat(address), batches)
         for driver, by_name in zip(drivers, outcomes, strict=True):
             found[driver.client] |= by_name
     return found
+
+
+def scenarios_of(driver: Driver, names: Collection[str] | None = None, *, alone: bool) -> list[str]:
+    """What a client is played with, all or those named: what runs alone, or what does not."""
+    return [
+        name
+        for name, scenario in driver.catalogue().scenarios.items()
+        if scenario.alone == alone and (names is None or name in names)
+    ]
 
 
 def run_driver(

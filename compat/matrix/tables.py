@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from compat.matrix.drivers import DRIVERS
 from compat.matrix.results import Cell, Row
 from compat.oracle.jars import KAFKA_VERSION
-from compat.scenarios.catalogue import Scenario, areas, scenarios
+from compat.scenarios.catalogue import Catalogue, Scenario, shared
 from compat.scenarios.outcome import NOT_OFFERED, PASSED
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -18,7 +19,7 @@ END = "<!-- The end of the table. -->"
 HEAD = f"""# Scenarios by client
 
 Printed from `results.json` by `python -m compat.matrix print --all`. What each scenario does stands in
-`compat/scenarios/scenarios.toml`.
+`compat/scenarios/scenarios.toml`, or in the lists that some clients have of their own.
 
 | mark | meaning |
 | --- | --- |
@@ -28,25 +29,40 @@ Printed from `results.json` by `python -m compat.matrix print --all`. What each 
 | · | is not offered by the client |"""
 
 
+def by_catalogue(rows: Mapping[str, Row]) -> list[tuple[Catalogue, dict[str, Row]]]:
+    """The lists of scenarios, each with the rows of its clients; first the one that most share."""
+    found: dict[str, tuple[Catalogue, dict[str, Row]]] = {"": (shared(), {})}
+    for client, row in rows.items():
+        catalogue = DRIVERS[client].catalogue()
+        found.setdefault(catalogue.title, (catalogue, {}))[1][client] = row
+    return list(found.values())
+
+
 def summary(rows: Mapping[str, Row]) -> str:
-    """A line for each client, a column for each area."""
-    by_area = {
-        area.name: [each for each in scenarios().values() if each.area == area.name] for area in areas()
-    }
+    """For each list of scenarios a table: a line for each client, a column for each area."""
+    parts = []
+    for catalogue, some in by_catalogue(rows):
+        parts += [catalogue.title, summary_table(catalogue, some)]
+    return "\n\n".join(filter(None, parts))
+
+
+def summary_table(catalogue: Catalogue, rows: Mapping[str, Row]) -> str:
+    everything = list(catalogue.scenarios.values())
+    by_area = {area: [each for each in everything if each.area == area.name] for area in catalogue.areas}
     header = [
         "client",
         "language",
         "version",
-        *(f"{area.title.lower()} ({len(by_area[area.name])})" for area in areas()),
-        f"all ({len(scenarios())})",
+        *(f"{area.title[0].lower()}{area.title[1:]} ({len(of_area)})" for area, of_area in by_area.items()),
+        f"all ({len(everything)})",
     ]
     lines = [
         [
             row.client,
             row.language,
             row.version,
-            *(score(row, by_area[area.name]) for area in areas()),
-            score(row, list(scenarios().values())),
+            *(score(row, of_area) for of_area in by_area.values()),
+            score(row, everything),
         ]
         for row in rows.values()
     ]
@@ -64,14 +80,15 @@ def score(row: Row, among: Sequence[Scenario]) -> str:
 def everything(rows: Mapping[str, Row]) -> str:
     """A page with a line for each scenario, a column for each client."""
     parts = [HEAD]
-    header = ["scenario", *(f"{row.client} {row.version}" for row in rows.values())]
-    for area in areas():
-        lines = [
-            [each.title, *(mark(row.cells.get(each.name)) for row in rows.values())]
-            for each in scenarios().values()
-            if each.area == area.name
-        ]
-        parts += [f"## {area.title}", markdown_table(header, lines)]
+    for catalogue, some in by_catalogue(rows):
+        header = ["scenario", *(f"{row.client} {row.version}" for row in some.values())]
+        for area in catalogue.areas:
+            lines = [
+                [each.title, *(mark(row.cells.get(each.name)) for row in some.values())]
+                for each in catalogue.scenarios.values()
+                if each.area == area.name
+            ]
+            parts += [f"## {area.title}", markdown_table(header, lines)]
     parts += notes(rows, "What clients do not offer", lambda cell: cell.kafka.result == NOT_OFFERED)
     parts += notes(rows, "What fails against Apache Kafka, too", fails_on_kafka)
     parts += notes(rows, "What fails against Ottla only", fails_here_only)

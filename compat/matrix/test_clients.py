@@ -9,11 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import pytest
 
-from compat.broker_process import BrokerProcess
+from compat.broker_process import BrokerProcess, running_broker
 from compat.matrix import results
-from compat.matrix.drivers import DRIVERS
-from compat.matrix.run import DRIVERS_AT_A_TIME, run_driver
-from compat.scenarios.catalogue import scenarios
+from compat.matrix.drivers import DRIVERS, Driver
+from compat.matrix.run import DRIVERS_AT_A_TIME, run_driver, scenarios_of
 from compat.scenarios.missing import ClientMissing
 from compat.scenarios.outcome import NOT_OFFERED, PASSED, Outcome
 
@@ -26,8 +25,6 @@ CLIENTS = [
     for driver in DRIVERS.values()
     if driver.always or os.environ.get("OTTLA_TEST_ALL_CLIENTS") == "1"
 ]
-TOGETHER = [name for name, scenario in scenarios().items() if not scenario.alone]
-ALONE = [name for name, scenario in scenarios().items() if scenario.alone]
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +41,22 @@ def commands() -> dict[str, list[str] | ClientMissing]:
 
 @pytest.fixture(scope="module")
 def playing(
-    commands: Mapping[str, list[str] | ClientMissing], ottla: BrokerProcess
+    commands: Mapping[str, list[str] | ClientMissing],
+    ottla: BrokerProcess,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Future[dict[str, Outcome]]]]:
-    """All clients that can be had, some at the same time, against one broker."""
+    """All clients that can be had, some at the same time, against one broker but for who wants another."""
+
+    def play(driver: Driver, command: list[str]) -> dict[str, Outcome]:
+        names = scenarios_of(driver, alone=False)
+        if not driver.settings:
+            return run_driver(driver, command, ottla.address, names)
+        with running_broker(tmp_path_factory.mktemp("settled"), driver.settings) as settled:
+            return run_driver(driver, command, settled.address, names)
+
     with ThreadPoolExecutor(DRIVERS_AT_A_TIME) as pool:
         yield {
-            client: pool.submit(run_driver, DRIVERS[client], command, ottla.address, TOGETHER)
+            client: pool.submit(play, DRIVERS[client], command)
             for client, command in commands.items()
             if not isinstance(command, ClientMissing)
         }
@@ -67,7 +74,7 @@ def test_what_passes_against_kafka_passes_here(
     assert what_is_wrong(client, playing[client].result()) == []
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [each for each in CLIENTS if scenarios_of(DRIVERS[each], alone=True)])
 def test_what_runs_alone_passes_here_too(
     client: str,
     commands: Mapping[str, list[str] | ClientMissing],
@@ -78,7 +85,9 @@ def test_what_runs_alone_passes_here_too(
     if isinstance(command, ClientMissing):
         pytest.skip(str(command))
     wait(playing.values())
-    outcomes = run_driver(DRIVERS[client], command, ottla.address, offered(client, ALONE))
+    outcomes = run_driver(
+        DRIVERS[client], command, ottla.address, offered(client, scenarios_of(DRIVERS[client], alone=True))
+    )
     assert what_is_wrong(client, outcomes) == []
 
 

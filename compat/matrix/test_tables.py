@@ -10,6 +10,7 @@ from compat.matrix.drivers import DRIVERS
 from compat.matrix.results import Cell, Row, Verdict
 from compat.scenarios.catalogue import areas, scenarios
 from compat.scenarios.outcome import FAILED, NOT_OFFERED, PASSED, Outcome
+from compat.streams.catalogue import streams_catalogue
 
 PASS = Verdict(PASSED, "")
 FAIL = Verdict(FAILED, "it broke")
@@ -39,7 +40,7 @@ def test_every_client_has_a_result_for_every_scenario() -> None:
     rows = results.load()
     assert list(rows) == list(DRIVERS)
     for row in rows.values():
-        assert list(row.cells) == list(scenarios()), row.client
+        assert list(row.cells) == list(DRIVERS[row.client].catalogue().scenarios), row.client
 
 
 @pytest.mark.parametrize("client", DRIVERS)
@@ -77,6 +78,22 @@ def test_reasons_stand_below_the_table() -> None:
     assert page.count("it broke") == 2
     for area in areas():
         assert f"## {area.title}\n" in page
+
+
+def test_clients_with_a_list_of_their_own_have_tables_of_their_own() -> None:
+    cells = dict.fromkeys(streams_catalogue().scenarios, GOOD)
+    rows = {
+        "kafka-python": row_of(cluster=GOOD),
+        "kafka-streams": Row("kafka-streams", "Java", "9.8", cells),
+    }
+    first, title, second = tables.summary(rows).split("\n\n")
+    assert "kafka-python" in first
+    assert "kafka-streams" not in first
+    assert title == streams_catalogue().title
+    assert second.splitlines()[-1].startswith("| kafka-streams | Java | 9.8 | 10 of 10 | ")
+    page = tables.everything(rows)
+    assert "| Count words | ✓ |" in page
+    assert "| Describe the cluster | ✓ |" in page
 
 
 def test_a_bug_is_what_passes_against_kafka_alone() -> None:

@@ -1,4 +1,4 @@
-"""Reads ``scenarios.toml``, the one list of scenarios."""
+"""Lists of scenarios: the one in ``scenarios.toml`` that most clients share, and what others are made of."""
 
 import tomllib
 from functools import cache
@@ -27,15 +27,31 @@ class Scenario(NamedTuple):
     """Whether no other scenario may run meanwhile, of this client or another."""
 
 
+class Catalogue(NamedTuple):
+    """A list of scenarios."""
+
+    title: str
+    """What the README says above the results; empty for the list that most clients share."""
+    areas: tuple[Area, ...]
+    scenarios: dict[str, Scenario]
+    """By name, in order."""
+
+
+@cache
+def shared() -> Catalogue:
+    """The list that most clients share."""
+    return Catalogue("", areas(), scenarios())
+
+
 @cache
 def areas() -> tuple[Area, ...]:
-    """All areas, in the order of the list."""
+    """All areas of the shared list, in its order."""
     return tuple(Area(name, table["title"]) for name, table in _document().items())
 
 
 @cache
 def scenarios() -> dict[str, Scenario]:
-    """All scenarios by name, in the order of the list."""
+    """All scenarios of the shared list by name, in its order."""
     found: dict[str, Scenario] = {}
     for area, table in _document().items():
         for name, fields in table["scenarios"].items():

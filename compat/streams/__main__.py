@@ -1,41 +1,19 @@
-"""``python -m compat.streams [SEED]``: let Kafka Streams count words on Apache Kafka, and on Ottla."""
+"""The driver of Kafka Streams; ``compat.scenarios.python.driver`` says how it is called."""
 
-import random
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-from compat.broker_process import running_broker
-from compat.oracle.jars import KafkaMissing
-from compat.oracle.kafka import kafka_node
-from compat.streams.counting import SETTINGS, count_words
-
-
-def count_on_kafka(folder: Path, seed: int) -> None:
-    with kafka_node(folder / "broker", SETTINGS) as node:
-        count_words(node.bootstrap, folder / "applications", seed)
-
-
-def count_on_ottla(folder: Path, seed: int) -> None:
-    with running_broker(folder / "broker", SETTINGS) as broker:
-        count_words(broker.address, folder / "applications", seed)
+from compat.scenarios.python.driver import Repertoire, end, run
+from compat.streams.catalogue import streams_catalogue
+from compat.streams.plays import KafkaStreams, plays
+from compat.streams.program import running_applications
 
 
 def main() -> int:
-    seed = int(sys.argv[1]) if sys.argv[1:] else random.SystemRandom().getrandbits(32)
-    print(f"seed {seed}", flush=True)
-    for name, count in (("Apache Kafka", count_on_kafka), ("Ottla", count_on_ottla)):
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                count(Path(folder), seed)
-            except KafkaMissing as missing:
-                print(missing, file=sys.stderr)
-                return 1
-        print(f"{name}: every word is counted once, in {time.monotonic() - began:.0f} s", flush=True)
-    return 0
+    with tempfile.TemporaryDirectory() as folder, running_applications(Path(folder)) as applications:
+        repertoire = Repertoire(streams_catalogue().scenarios, plays(applications, Path(folder)))
+        return run(KafkaStreams(applications.version), None, repertoire)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end(main())

@@ -10,14 +10,16 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
+from typing import NamedTuple, NoReturn
 
-from compat.scenarios.catalogue import scenarios
+from compat.scenarios.catalogue import Scenario, scenarios
 from compat.scenarios.outcome import FAILED, NOT_OFFERED, PASSED, Outcome
 from compat.scenarios.python.checks import Unexpected
 from compat.scenarios.python.client import Client, NotOffered
 from compat.scenarios.python.plays import PLAYS
+from compat.scenarios.python.registry import Play
 from compat.scenarios.python.stage import Stage
 
 SCENARIO_SECONDS_MAX = 90
@@ -30,44 +32,67 @@ WAIT_MOST = ("groups", "shares")
 partitions, which the others can use."""
 
 
-def main(client: Client, arguments: Sequence[str] | None = None) -> None:
-    """Play, print, and end the process with 1 if a scenario failed."""
+class Repertoire(NamedTuple):
+    """What can be played."""
+
+    scenarios: Mapping[str, Scenario]
+    plays: Mapping[str, Play]
+    """A function for each of them."""
+
+
+def main(
+    client: Client, arguments: Sequence[str] | None = None, repertoire: Repertoire | None = None
+) -> None:
+    """Play, print, and end the process with 1 if a scenario failed.  Most clients share a repertoire."""
+    end(run(client, arguments, repertoire or Repertoire(scenarios(), PLAYS)))
+
+
+def run(client: Client, arguments: Sequence[str] | None, repertoire: Repertoire) -> int:
+    """Play and print; 1 if a scenario failed."""
     parser = argparse.ArgumentParser(description=f"{client.name} {client.version} through the scenarios")
     parser.add_argument("--bootstrap", required=True, help="host:port of the broker")
     parser.add_argument("--scenarios", default="", help="names, with commas between them; all if left out")
     parser.add_argument("--parallel", type=int, default=8, help="scenarios at a time (%(default)s)")
     parser.add_argument("--traceback", action="store_true", help="show on standard error where one failed")
     options = parser.parse_args(arguments)
-    names = [name for name in options.scenarios.split(",") if name] or list(scenarios())
-    if unknown := [name for name in names if name not in scenarios()]:
+    names = [name for name in options.scenarios.split(",") if name] or list(repertoire.scenarios)
+    if unknown := [name for name in names if name not in repertoire.scenarios]:
         parser.error(f"no such scenario: {', '.join(unknown)}")
     failed = False
-    for outcome in play_all(client, options.bootstrap, names, options.parallel, options.traceback):
+    for outcome in play_all(
+        repertoire, client, options.bootstrap, names, options.parallel, options.traceback
+    ):
         print(outcome.to_line(), flush=True)
         failed |= outcome.result == FAILED
+    return 1 if failed else 0
+
+
+def end(exit_code: int) -> NoReturn:
+    """End the process, not waiting for threads that a library left behind."""
     sys.stderr.flush()
-    os._exit(1 if failed else 0)  # not waiting for threads that a library left behind
+    os._exit(exit_code)
 
 
 def play_all(
-    client: Client, address: str, names: Sequence[str], parallel: int, trace: bool
+    repertoire: Repertoire, client: Client, address: str, names: Sequence[str], parallel: int, trace: bool
 ) -> Iterator[Outcome]:
     """Outcomes as they come: ``parallel`` scenarios at a time, then one by one those that run alone."""
-    together = [name for name in names if not scenarios()[name].alone]
-    together.sort(key=lambda name: scenarios()[name].area not in WAIT_MOST)
-    yield from play_some(client, address, together, parallel, trace)
-    yield from play_some(client, address, [name for name in names if name not in together], 1, trace)
+    together = [name for name in names if not repertoire.scenarios[name].alone]
+    together.sort(key=lambda name: repertoire.scenarios[name].area not in WAIT_MOST)
+    alone = [name for name in names if name not in together]
+    yield from play_some(repertoire.plays, client, address, together, parallel, trace)
+    yield from play_some(repertoire.plays, client, address, alone, 1, trace)
 
 
 def play_some(
-    client: Client, address: str, names: Sequence[str], parallel: int, trace: bool
+    plays: Mapping[str, Play], client: Client, address: str, names: Sequence[str], parallel: int, trace: bool
 ) -> Iterator[Outcome]:
     waiting = deque(names)
     deadlines: dict[str, float] = {}
     reports: SimpleQueue[Outcome] = SimpleQueue()
 
     def report(name: str) -> None:
-        reports.put(play(client, address, name, trace))
+        reports.put(play(plays[name], client, address, name, trace))
 
     while waiting or deadlines:
         while waiting and len(deadlines) < parallel:
@@ -84,13 +109,13 @@ def play_some(
             yield outcome
 
 
-def play(client: Client, address: str, name: str, trace: bool = False) -> Outcome:
+def play(carry_out: Play, client: Client, address: str, name: str, trace: bool = False) -> Outcome:
     """Play one scenario."""
     began = time.monotonic()
     result, reason = PASSED, ""
     try:
         with Stage(client, address) as stage:
-            PLAYS[name](stage)
+            carry_out(stage)
     except NotOffered as error:
         result, reason = NOT_OFFERED, str(error)
     except Exception as error:

@@ -13,6 +13,7 @@ from compat.scenarios.outcome import FAILED, NOT_OFFERED, PASSED
 from compat.scenarios.python import driver
 from compat.scenarios.python.checks import Unexpected, expect, expect_subset, expect_that, refused
 from compat.scenarios.python.client import Client, Code, Place, Record, Refused, TakenRecord, not_offered
+from compat.scenarios.python.driver import Repertoire
 from compat.scenarios.python.records import differences
 from compat.scenarios.python.registry import Play
 from compat.scenarios.python.stage import Stage
@@ -46,20 +47,20 @@ def cannot(_: Stage) -> None:
 
 
 @pytest.fixture
-def plays(monkeypatch: pytest.MonkeyPatch) -> dict[str, Play]:
-    """The only functions there are; scenarios called ``alone…`` run alone."""
-    made: dict[str, Play] = {}
-    monkeypatch.setattr(driver, "PLAYS", made)
-    monkeypatch.setattr(
-        driver,
-        "scenarios",
-        lambda: {name: Scenario(name, "", "", "", "", alone=name.startswith("alone")) for name in made},
-    )
-    return made
+def plays() -> dict[str, Play]:
+    """Functions of scenarios; those called ``alone…`` run alone."""
+    return {}
+
+
+def repertoire_of(plays: dict[str, Play]) -> Repertoire:
+    scenarios = {name: Scenario(name, "", "", "", "", alone=name.startswith("alone")) for name in plays}
+    return Repertoire(scenarios, plays)
 
 
 def played(plays: dict[str, Play]) -> dict[str, tuple[str, str]]:
-    outcomes = driver.play_all(CLIENT, "localhost:1", list(plays), parallel=4, trace=False)
+    outcomes = driver.play_all(
+        repertoire_of(plays), CLIENT, "localhost:1", list(plays), parallel=4, trace=False
+    )
     return {outcome.scenario: (outcome.result, outcome.reason) for outcome in outcomes}
 
 
@@ -75,7 +76,9 @@ def test_each_end_has_its_result(plays: dict[str, Play]) -> None:
 
 def test_outcomes_name_client_and_version(plays: dict[str, Play]) -> None:
     plays["good"] = passes
-    (outcome,) = driver.play_all(CLIENT, "localhost:1", ["good"], parallel=1, trace=False)
+    (outcome,) = driver.play_all(
+        repertoire_of(plays), CLIENT, "localhost:1", ["good"], parallel=1, trace=False
+    )
     assert (outcome.client, outcome.version) == ("nobody", "1.0")
 
 

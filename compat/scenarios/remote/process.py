@@ -80,6 +80,12 @@ class RemoteProcess:
         self._reader.join(LONG_TIMEOUT_SECONDS)
         self._close()
 
+    def kill(self) -> None:
+        """End the program as a crash would."""
+        self._process.kill()
+        self._reader.join(LONG_TIMEOUT_SECONDS)
+        self._close()
+
     def _close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None

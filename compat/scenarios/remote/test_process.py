@@ -69,6 +69,17 @@ def test_a_program_that_ends_fails_its_calls(process: RemoteProcess) -> None:
         process.call(0, "now")
 
 
+def test_a_program_that_is_killed_fails_its_calls(process: RemoteProcess) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(process.call, 0, "hold", number=1)
+        wait_until(lambda: process._waiting, "the call is about to be made")
+        with process._guard:
+            pass  # it is made
+        process.kill()
+        with pytest.raises(RemoteError, match=r"ended meanwhile$"):
+            held.result(10)
+
+
 def test_a_program_that_says_nothing_is_no_client() -> None:
     with pytest.raises(RemoteError, match=r"ended without a word$"):
         RemoteProcess([sys.executable, "-c", ""])
