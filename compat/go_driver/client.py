@@ -28,10 +28,10 @@ class GoClient(NamedTuple):
         except GoMissing as missing:
             raise ClientMissing(f"no {self.module}: {missing}") from missing
 
-    def driver_command(self) -> list[str]:
-        """The driver that plays the scenarios with it.  Raises ClientMissing."""
+    def driver_command(self, module: str = "") -> list[str]:
+        """The driver that plays the scenarios with it, or another module of it.  Raises ClientMissing."""
         self.command()
-        return [sys.executable, "-m", self.package]
+        return [sys.executable, "-m", self.package + module]
 
     def pinned_version(self) -> str:
         return go_programs.pinned_version(self.sources, self.module)

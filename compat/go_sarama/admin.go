@@ -15,7 +15,7 @@ type admin struct {
 }
 
 func newAdmin(with driver.Arguments) (driver.Subject, error) {
-	client, err := sarama.NewClient(addresses(with), settings())
+	client, err := sarama.NewClient(addresses(with), settings(with))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (a *admin) describeCluster() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := controller.GetMetadata(sarama.NewMetadataRequest(sarama.MaxVersion, []string{}))
+	found, err := controller.GetMetadata(sarama.NewMetadataRequest(a.client.Config().Version, []string{}))
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func newConsumer(with driver.Arguments) (driver.Subject, error) {
 	if driver.Get[bool](with, "new_protocol") {
 		return nil, driver.NotOffered("it does not know the consumer groups of KIP-848")
 	}
-	config := settings()
+	config := settings(with)
 	config.Consumer.Return.Errors = true
 	config.Consumer.MaxWaitTime = driver.FetchWait
 	if reset, known := resets[driver.Get[string](with, "reset")]; known {

@@ -23,6 +23,15 @@ func refusal(err error) (int16, string) {
 }
 
 func open(operation string, with driver.Arguments) (driver.Subject, error) {
+	opened, err := openAny(operation, with)
+	var refused sarama.ConfigurationError
+	if errors.As(err, &refused) {
+		err = driver.NotOffered(string(refused))
+	}
+	return opened, err
+}
+
+func openAny(operation string, with driver.Arguments) (driver.Subject, error) {
 	switch operation {
 	case "producer":
 		return newProducer(with)
@@ -34,14 +43,34 @@ func open(operation string, with driver.Arguments) (driver.Subject, error) {
 		return nil, driver.NotOffered("it has no share consumer")
 	case "admin":
 		return newAdmin(with)
+	case "versions":
+		return versions{}, nil
 	}
 	return nil, driver.Unknown(operation)
 }
 
-// settings that all objects have: the newest version that sarama knows.
-func settings() *sarama.Config {
+// versions of Kafka that sarama can be told to expect.
+type versions struct{}
+
+func (versions) Call(operation string, _ driver.Arguments) (any, error) {
+	told := []string{}
+	for _, each := range sarama.SupportedVersions {
+		told = append(told, each.String())
+	}
+	return told, nil
+}
+
+// settings that all objects have: the version that is given, or the newest one that sarama knows.
+func settings(with driver.Arguments) *sarama.Config {
 	config := sarama.NewConfig()
 	config.Version = sarama.MaxVersion
+	if given := driver.Get[string](with, "version"); given != "" {
+		version, err := sarama.ParseKafkaVersion(given)
+		if err != nil {
+			panic(err)
+		}
+		config.Version = version
+	}
 	config.Metadata.Retry.Max = 100
 	config.Metadata.Retry.Backoff = 100 * time.Millisecond
 	return config

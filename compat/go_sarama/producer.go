@@ -28,8 +28,8 @@ var codecs = map[string]sarama.CompressionCodec{
 	"zstd":   sarama.CompressionZSTD,
 }
 
-func producing() *sarama.Config {
-	config := settings()
+func producing(with driver.Arguments) *sarama.Config {
+	config := settings(with)
 	config.Producer.Return.Successes = true
 	config.Producer.Partitioner = func(topic string) sarama.Partitioner {
 		return partitioner{sarama.NewMurmur2Partitioner(topic)}
@@ -44,7 +44,7 @@ func idempotent(config *sarama.Config) {
 }
 
 func newProducer(with driver.Arguments) (driver.Subject, error) {
-	config := producing()
+	config := producing(with)
 	config.Producer.RequiredAcks = acks[driver.Get[string](with, "acks")]
 	config.Producer.Compression = codecs[driver.Get[string](with, "codec")]
 	config.Producer.Flush.Frequency = time.Duration(driver.Get[int](with, "linger_ms")) * time.Millisecond
@@ -61,7 +61,7 @@ func newProducer(with driver.Arguments) (driver.Subject, error) {
 }
 
 func newTransactionalProducer(with driver.Arguments) (driver.Subject, error) {
-	config := producing()
+	config := producing(with)
 	idempotent(config)
 	config.Producer.Transaction.ID = driver.Get[string](with, "transactional_id")
 	config.Producer.Transaction.Timeout = time.Duration(driver.Get[int](with, "timeout_ms")) * time.Millisecond

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from compat.go_driver import client as go_clients
+from compat.go_sarama import versions as sarama_versions
 from compat.java_client import program as java_client
 from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
@@ -77,6 +78,13 @@ DRIVERS: dict[str, Driver] = {
             language="Go",
             command=go_clients.SARAMA.driver_command,
             pinned_version=go_clients.SARAMA.pinned_version,
+        ),
+        Driver(
+            client=sarama_versions.CLIENT,
+            language="Go",
+            command=lambda: go_clients.SARAMA.driver_command(".versions"),
+            pinned_version=go_clients.SARAMA.pinned_version,
+            catalogue=sarama_versions.versions_catalogue,
         ),
         Driver(
             client=streams.CLIENT,

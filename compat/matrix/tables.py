@@ -53,7 +53,7 @@ def summary_table(catalogue: Catalogue, rows: Mapping[str, Row]) -> str:
         "client",
         "language",
         "version",
-        *(f"{area.title[0].lower()}{area.title[1:]} ({len(of_area)})" for area, of_area in by_area.items()),
+        *(f"{area.title} ({len(of_area)})" for area, of_area in by_area.items()),
         f"all ({len(everything)})",
     ]
     lines = [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from compat.go_sarama import versions as sarama_versions
 from compat.matrix import results, tables
 from compat.matrix.drivers import DRIVERS
 from compat.matrix.results import Cell, Row, Verdict
@@ -50,6 +51,11 @@ def test_results_are_those_of_the_pinned_version(client: str) -> None:
 
 def test_no_committed_result_is_a_bug() -> None:
     assert [bug for row in results.load().values() for bug in results.bugs(row)] == []
+
+
+def test_versions_of_sarama_that_kafka_does_not_serve_fail_alike() -> None:
+    for version, cell in results.load()[sarama_versions.CLIENT].cells.items():
+        assert cell.ottla == cell.kafka, version
 
 
 def test_saved_results_are_the_ones_that_are_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

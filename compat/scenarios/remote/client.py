@@ -152,12 +152,14 @@ class RemoteClient(Client):
         self.process = process
         self.library = RemoteObject(process, 0)
 
-    def _open(self, operation: str, like: Callable[..., Any], address: str, options: dict[str, Any]) -> int:
-        """The number of a new object, opened with all that ``like`` takes."""
+    def _open(
+        self, operation: str, like: Callable[..., Any], address: str, options: dict[str, Any], **more: Any
+    ) -> int:
+        """The number of a new object, opened with all that ``like`` takes, and ``more``."""
         given = inspect.signature(like).bind(self, address, **options)
         given.apply_defaults()
         given.arguments.pop("self")
-        return int(self.library.call(operation, **given.arguments))
+        return int(self.library.call(operation, **given.arguments, **more))
 
     # Typed loosely: the arguments are those of ``Client``.
     def producer(self, address: str, **options: Any) -> Producer:
