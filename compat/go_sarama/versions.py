@@ -23,8 +23,8 @@ TITLE: Final = (
     "sarama, told to expect each version of Kafka that it knows, of which Kafka 4.4 does not serve the oldest"
     " any more:"
 )
-DOES: Final = """Asks for a topic, consumes it by itself and in a group, produces to it, also in a transaction;
-creates, lists and deletes topics, lists groups; what sarama does not do with the version is left out."""
+DOES: Final = """Asks for a topic, consumes it alone and in a group, produces to it, also in transactions,
+creates, lists and deletes topics, lists groups; what sarama does not do is left out."""
 HOLDS: Final = "Everything works."
 
 REFUSED_BY_SARAMA: Final = "sarama.ConfigurationError"
