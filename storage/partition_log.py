@@ -1,8 +1,10 @@
 """One partition's log: records appended at its end, read by offset, kept in segments on disk."""
 
+import errno
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import NamedTuple
 
@@ -138,6 +140,7 @@ class PartitionLog:
         self._torn: frozenset[int] = frozenset()
         """Bases of segments that were reported because they end inside a batch."""
         self._flush_lock = Lock()
+        self._presence_lock = Lock()
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.directory!r}, {self.log_start} to {self.log_end})"
@@ -834,10 +837,22 @@ class PartitionLog:
         self._has_changes = True
 
     def abandon(self) -> None:
-        """The files were deleted or moved: let go of descriptors, and leave the rest."""
-        self._is_gone = True
+        """The files are about to be deleted or moved: let go of descriptors, and leave the rest."""
+        with self._presence_lock:
+            self._is_gone = True
         for segment in self._segments:
             segment.close()
+
+    @contextmanager
+    def _presence(self) -> Iterator[None]:
+        """Inside, in a thread, names are those of this log's files: it is not deleted meanwhile.
+
+        Raises FileNotFoundError if it has gone: another log may have its place.
+        """
+        with self._presence_lock:
+            if self._is_gone:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.directory)
+            yield
 
     # Facts
 
@@ -945,10 +960,12 @@ class FlushJob:
                     path = os.path.join(log.directory, paths.LEADER_EPOCHS)
                     try:
                         action = "write"
-                        temporary = file_system.write_temporary(path, format_epochs(epochs.entries))
+                        with log._presence():
+                            temporary = file_system.write_temporary(path, format_epochs(epochs.entries))
                         action = "flush"
                         temporary.sync()
-                        file_system.rename(temporary.path, path)
+                        with log._presence():
+                            file_system.rename(temporary.path, path)
                         file_system.sync_directory(log.directory)
                     except OSError:
                         epochs.changed = True

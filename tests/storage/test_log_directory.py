@@ -20,7 +20,7 @@ from storage.errors import (
 )
 from storage.filesystem import FileSystem, RealFileSystem
 from storage.log_directory import LogDirectory
-from storage.memory_filesystem import MemoryFileSystem, PowerCut
+from storage.memory_filesystem import MemoryFile, MemoryFileSystem, PowerCut
 from storage.node_files import MetaProperties
 from storage.partition_log import FlushJob, PartitionLog
 from tests.storage.builders import TOPIC_ID, batch, read_all, values
@@ -640,6 +640,39 @@ def test_a_new_log_is_not_taken_for_a_deleted_one_of_its_name(node: Node) -> Non
     log = reopened(directory)
     assert (log.log_start, log.log_end, log.recovery_point) == (0, 3, 0)
     assert node.reports == []
+
+
+@pytest.mark.parametrize("deleted", ["before the flush runs", "while it waits for the device"])
+def test_a_late_flush_leaves_the_epochs_of_a_new_log_alone(
+    node: Node, deleted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = node.open()
+    log = make(directory)
+    log.assign_leader_epoch(5)
+    job = log.begin_flush()
+    assert job is not None
+    epochs = "events-0/leader-epoch-checkpoint"
+    sync = MemoryFile.sync
+
+    def replace_log() -> None:
+        monkeypatch.setattr(MemoryFile, "sync", sync)
+        directory.delete_log("events", 0, now_ms=0)
+        make(directory, count=3).flush()
+        node.file_system.write_temporary(f"data/{epochs}", b"not fsynced yet")
+
+    def sync_and_replace_log(file: MemoryFile) -> None:
+        sync(file)
+        if file.path.endswith("leader-epoch-checkpoint.tmp"):
+            replace_log()
+
+    if deleted == "before the flush runs":
+        replace_log()
+    else:
+        monkeypatch.setattr(MemoryFile, "sync", sync_and_replace_log)
+    job.run()
+    job.finish()
+    assert node.read(epochs) == b"0\n1\n0 0\n"
+    assert node.read(f"{epochs}.tmp") == b"not fsynced yet"
 
 
 def test_nor_after_a_restart(node: Node) -> None:
