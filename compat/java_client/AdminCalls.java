@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.Map;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AdminClient;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.AlterConfigsResult;
 import org.apache.kafka.clients.admin.Config;
@@ -30,13 +30,14 @@ import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.config.ConfigResource;
 
 /** Administrative calls about topics, brokers and records; others are elsewhere. */
+// By the class and not the interface that it implements, which clients before 2.4 do not have.
 final class AdminCalls implements Subject {
-    private final Admin admin;
+    private final AdminClient admin;
     private final GroupAdminCalls groups;
     private final TransactionAdminCalls transactions;
 
     AdminCalls(JsonNode with) {
-        admin = Admin.create(Map.of("bootstrap.servers", with.get("address").textValue()));
+        admin = AdminClient.create(Map.of("bootstrap.servers", with.get("address").textValue()));
         groups = new GroupAdminCalls(admin);
         transactions = new TransactionAdminCalls(admin);
     }
@@ -161,7 +162,7 @@ final class AdminCalls implements Subject {
         ConfigResource topic = new ConfigResource(ConfigResource.Type.TOPIC, with.get("topic").textValue());
         Method alter;
         try {
-            alter = Admin.class.getMethod("alterConfigs", Map.class);
+            alter = AdminClient.class.getMethod("alterConfigs", Map.class);
         } catch (NoSuchMethodException newer) {
             throw new Failures.NotOffered("it does not know AlterConfigs any more");
         }

@@ -1,3 +1,4 @@
+import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -15,6 +16,7 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -50,9 +52,7 @@ final class ConsumerCalls implements Subject {
         boolean committedOnly = with.get("committed_only").booleanValue();
         settings.put("isolation.level", committedOnly ? "read_committed" : "read_uncommitted");
         if (newProtocol) {
-            if (!ConsumerConfig.configNames().contains("group.protocol")) {
-                throw new Failures.NotOffered("it does not know the consumer groups of KIP-848");
-            }
+            require("group.protocol", "it does not know the consumer groups of KIP-848");
             settings.put("group.protocol", "consumer");
         } else { // what the broker says to members by the new protocol
             boolean cooperative = with.get("cooperative").booleanValue();
@@ -62,11 +62,24 @@ final class ConsumerCalls implements Subject {
             settings.put("heartbeat.interval.ms", HEARTBEAT_MS);
         }
         putIfGiven(settings, "group.id", with.get("group"));
+        if (Values.isGiven(with.get("instance_id"))) {
+            require("group.instance.id", "it has no static members");
+        }
         putIfGiven(settings, "group.instance.id", with.get("instance_id"));
         putIfGiven(settings, "max.partition.fetch.bytes", with.get("fetch_bytes_max"));
         putIfGiven(settings, "metadata.max.age.ms", with.get("metadata_age_ms"));
+        if (Values.isGiven(with.get("may_create_topics"))) {
+            require("allow.auto.create.topics", "its requests for metadata always create topics");
+        }
         putIfGiven(settings, "allow.auto.create.topics", with.get("may_create_topics"));
         consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    /** Clients take no notice of a setting that they do not know. */
+    private static void require(String setting, String otherwise) {
+        if (!ConsumerConfig.configNames().contains(setting)) {
+            throw new Failures.NotOffered(otherwise);
+        }
     }
 
     private static void putIfGiven(Map<String, Object> settings, String name, JsonNode value) {
@@ -133,13 +146,27 @@ final class ConsumerCalls implements Subject {
             case "commit_soon" -> commitSoon(with.get("offsets"));
             case "is_confirmed" -> isConfirmed(with.get("commit").intValue());
             case "committed" -> Values.told(
-                consumer.committed(new HashSet<>(Values.partitions(with.get("partitions")))),
+                committed(Values.partitions(with.get("partitions"))),
                 each -> each == null ? null : List.of(each.offset(), each.metadata()));
             case "bounds" -> bounds(Values.partitions(with.get("partitions")));
             case "find_times" -> findTimes(with.get("times"));
             case "partitions_of" -> partitionsOf(with.get("topic").textValue());
             default -> throw new IllegalArgumentException(operation);
         };
+    }
+
+    private Map<TopicPartition, OffsetAndMetadata> committed(List<TopicPartition> partitions)
+            throws ReflectiveOperationException {
+        try {
+            return consumer.committed(new HashSet<>(partitions));
+        } catch (NoSuchMethodError olderThanSeveralAtATime) {
+            Method ofOne = consumer.getClass().getMethod("committed", TopicPartition.class);
+            Map<TopicPartition, OffsetAndMetadata> found = new LinkedHashMap<>();
+            for (TopicPartition each : partitions) {
+                found.put(each, (OffsetAndMetadata) ofOne.invoke(consumer, each));
+            }
+            return found;
+        }
     }
 
     private void subscribe(JsonNode with) {
@@ -154,10 +181,10 @@ final class ConsumerCalls implements Subject {
     }
 
     /** At most so many records: those beyond are fetched again. */
-    private List<Object> poll(long waitMs, int recordsMax) {
+    private List<Object> poll(long waitMs, int recordsMax) throws ReflectiveOperationException {
         List<Object> taken = new ArrayList<>();
         Map<TopicPartition, Long> left = new LinkedHashMap<>();
-        for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(waitMs))) {
+        for (ConsumerRecord<byte[], byte[]> record : polled(waitMs)) {
             if (taken.size() < recordsMax) {
                 taken.add(Values.told(record));
             } else {
@@ -166,6 +193,16 @@ final class ConsumerCalls implements Subject {
         }
         left.forEach(consumer::seek);
         return taken;
+    }
+
+    @SuppressWarnings("unchecked")
+    private ConsumerRecords<byte[], byte[]> polled(long waitMs) throws ReflectiveOperationException {
+        try {
+            return consumer.poll(Duration.ofMillis(waitMs));
+        } catch (NoSuchMethodError olderThanDurations) {
+            Method poll = consumer.getClass().getMethod("poll", long.class);
+            return (ConsumerRecords<byte[], byte[]>) poll.invoke(consumer, waitMs);
+        }
     }
 
     private void commit(JsonNode offsets) {
@@ -214,8 +251,9 @@ final class ConsumerCalls implements Subject {
     }
 
     private List<Object> findTimes(JsonNode times) {
-        Map<TopicPartition, OffsetAndTimestamp> found =
-            consumer.offsetsForTimes(Values.byPartition(times, JsonNode::longValue));
+        Map<TopicPartition, Long> asked = Values.byPartition(times, JsonNode::longValue);
+        Map<TopicPartition, OffsetAndTimestamp> found = new HashMap<>(consumer.offsetsForTimes(asked));
+        asked.keySet().forEach(each -> found.putIfAbsent(each, null)); // clients before 1.0 leave them out
         return Values.told(found, each -> each == null ? null : each.offset());
     }
 

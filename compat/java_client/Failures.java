@@ -1,3 +1,4 @@
+import java.lang.reflect.InvocationTargetException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -70,6 +71,7 @@ final class Failures {
         while (error.getCause() != null
                 && (error instanceof ExecutionException
                     || error instanceof CompletionException
+                    || error instanceof InvocationTargetException
                     || error.getClass() == KafkaException.class)) {
             error = error.getCause();
         }

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Set;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AdminClient;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.clients.admin.ListShareGroupOffsetsSpec;
@@ -21,9 +21,9 @@ import org.apache.kafka.common.TopicPartition;
 
 /** Administrative calls about groups of every kind. */
 final class GroupAdminCalls implements Subject {
-    private final Admin admin;
+    private final AdminClient admin;
 
-    GroupAdminCalls(Admin admin) {
+    GroupAdminCalls(AdminClient admin) {
         this.admin = admin;
     }
 
@@ -102,10 +102,18 @@ final class GroupAdminCalls implements Subject {
                 member.consumerId(),
                 member.clientId(),
                 member.host(),
-                member.groupInstanceId().orElse(null),
+                instanceId(member),
                 member.assignment().topicPartitions()));
         }
         return group(state(group), group.partitionAssignor(), members);
+    }
+
+    private static String instanceId(MemberDescription member) {
+        try {
+            return member.groupInstanceId().orElse(null);
+        } catch (NoSuchMethodError olderThanStaticMembers) {
+            return null;
+        }
     }
 
     private static Map<String, Object> told(ShareGroupDescription group) {

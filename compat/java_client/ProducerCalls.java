@@ -10,7 +10,8 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
-import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** A producer, transactional or not. */
@@ -39,7 +40,15 @@ final class ProducerCalls implements Subject {
         if (Values.isGiven(with.get("request_bytes_max"))) {
             settings.put("max.request.size", with.get("request_bytes_max").intValue());
         }
-        return new ProducerCalls(settings, null);
+        try {
+            return new ProducerCalls(settings, null);
+        } catch (KafkaException error) {
+            if (error.getCause() instanceof IllegalArgumentException unknown
+                    && unknown.getMessage().startsWith("Unknown compression name")) {
+                throw new Failures.NotOffered("it does not know " + settings.get("compression.type"));
+            }
+            throw error;
+        }
     }
 
     /** {@code consumers} finds the consumer of a number. */
@@ -61,15 +70,27 @@ final class ProducerCalls implements Subject {
                 return send(with.get("topic").textValue(), with.get("records"));
             }
             case "begin" -> producer.beginTransaction();
-            case "send_offsets" -> producer.sendOffsetsToTransaction(
+            case "send_offsets" -> sendOffsets(
                 Values.byPartition(with.get("offsets"), offset -> new OffsetAndMetadata(offset.longValue())),
-                consumers.apply(with.get("consumer").intValue()).groupMetadata());
+                with.get("group").textValue(),
+                consumers.apply(with.get("consumer").intValue()));
             case "commit" -> producer.commitTransaction();
             case "abort" -> producer.abortTransaction();
             case "close" -> producer.close();
             default -> throw new IllegalArgumentException(operation);
         }
         return null;
+    }
+
+    private void sendOffsets(
+            Map<TopicPartition, OffsetAndMetadata> offsets, String group, ConsumerCalls consumer)
+            throws ReflectiveOperationException {
+        try {
+            producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
+        } catch (NoSuchMethodError olderThanFencingByGroups) {
+            producer.getClass().getMethod("sendOffsetsToTransaction", Map.class, String.class)
+                .invoke(producer, offsets, group);
+        }
     }
 
     private List<Object> send(String topic, JsonNode records) throws Exception {
@@ -81,7 +102,7 @@ final class ProducerCalls implements Subject {
         List<Object> places = new ArrayList<>();
         for (Future<RecordMetadata> each : sent) {
             RecordMetadata place = each.get();
-            places.add(List.of(place.partition(), place.hasOffset() ? place.offset() : -1));
+            places.add(List.of(place.partition(), place.offset()));
         }
         return places;
     }
@@ -95,9 +116,8 @@ final class ProducerCalls implements Subject {
             Values.isGiven(timestamp) ? timestamp.longValue() : null,
             Values.bytes(fields.get("key")),
             Values.bytes(fields.get("value")));
-        Headers headers = record.headers();
         fields.get("headers").forEach(pair ->
-            headers.add(pair.get(0).textValue(), Values.bytes(pair.get(1))));
+            record.headers().add(pair.get(0).textValue(), Values.bytes(pair.get(1))));
         return record;
     }
 }

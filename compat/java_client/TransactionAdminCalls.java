@@ -4,7 +4,7 @@ import java.util.Map;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.kafka.clients.admin.AbortTransactionSpec;
-import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AdminClient;
 import org.apache.kafka.clients.admin.ProducerState;
 import org.apache.kafka.clients.admin.TransactionDescription;
 import org.apache.kafka.clients.admin.TransactionListing;
@@ -12,9 +12,9 @@ import org.apache.kafka.common.TopicPartition;
 
 /** Administrative calls about transactions. */
 final class TransactionAdminCalls implements Subject {
-    private final Admin admin;
+    private final AdminClient admin;
 
-    TransactionAdminCalls(Admin admin) {
+    TransactionAdminCalls(AdminClient admin) {
         this.admin = admin;
     }
 

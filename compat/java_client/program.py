@@ -15,12 +15,13 @@ SOURCES = Path(__file__).resolve().parent
 HEAP_MEBIBYTES = 256
 
 NEWEST = KAFKA_VERSION
-OLDER = ("3.9.1", "2.8.2")
+OLDER = ("3.9.1", "2.8.2", "2.1.1", "1.1.1", "0.11.0.3")
+"""Down to the oldest that Apache Kafka 4.4 serves; ``refused.py`` has one that is older."""
 
 
 def client_of(version: str) -> str:
     """What the matrix calls the client of a version."""
-    return "kafka-clients" if version == NEWEST else f"kafka-clients ({version.rpartition('.')[0]})"
+    return "kafka-clients" if version == NEWEST else f"kafka-clients ({'.'.join(version.split('.')[:2])})"
 
 
 def command(version: str) -> list[str]:
