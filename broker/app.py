@@ -42,10 +42,12 @@ from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
 from broker.raft.service import QuorumMismatch
+from broker.raft.voter_changes import open_voter_changes
 from broker.raft.voters import VoterEndpoint
 from broker.services import Services
 from broker.share.coordinator import open_share_coordinator
 from broker.share.host import open_share_host
+from broker.telemetry.service import TelemetryService
 from broker.transactions.service import open_transactions
 from storage.errors import DiskFailure, StorageError
 from storage.filesystem import FileSystem, RealFileSystem
@@ -165,6 +167,7 @@ async def serve(
             services.advertised = Advertised(services.node_id, _unaddressed(services.config))
             services.automatic_topics = AutomaticTopics(services)
             services.producer_ids = ProducerIds(controller, services.node_id)
+            services.telemetry = TelemetryService(services)
             dynamic = DynamicSettings(services.config, services.log)
             dynamic.load(controller.image)
             controller.on_publish(dynamic.publish)
@@ -184,6 +187,7 @@ async def serve(
 
             async with (
                 _running(controller),
+                open_voter_changes(services) as services.voter_changes,
                 open_partitions(services, directories) as services.partitions,
                 open_groups(services) as services.groups,
                 open_transactions(services) as services.transactions,

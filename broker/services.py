@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from broker.metadata.image import MetadataImage
     from broker.metadata.producer_ids import ProducerIds
     from broker.partitions.manager import PartitionManager
+    from broker.raft.voter_changes import VoterChanges
     from broker.share.coordinator import ShareCoordinator
     from broker.share.host import ShareHost
+    from broker.telemetry.service import TelemetryService
     from broker.transactions.service import TransactionService
 
 Result = TypeVar("Result")
@@ -35,6 +37,7 @@ class Services:
     node_id: int
     cluster_id: str
     controller: "ControllerService"
+    voter_changes: "VoterChanges"
     advertised: "Advertised"
     automatic_topics: "AutomaticTopics"
     producer_ids: "ProducerIds"
@@ -43,6 +46,7 @@ class Services:
     transactions: "TransactionService"
     share_coordinator: "ShareCoordinator"
     share: "ShareHost"
+    telemetry: "TelemetryService"
 
     @property
     def image(self) -> "MetadataImage":

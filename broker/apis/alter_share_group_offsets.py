@@ -24,7 +24,9 @@ def handle(
     try:
         check_enabled(call)
     except KafkaError as error:
-        return error_response(request, error.code)
+        response = error_response(request, error.code)
+        response.error_message = "The version of API is not supported."
+        return response
     if not request.group_id:
         return AlterShareGroupOffsetsResponse(
             error_code=ErrorCode.INVALID_GROUP_ID, error_message="The group id is invalid."

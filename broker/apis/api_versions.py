@@ -36,7 +36,9 @@ def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
     lowest_announced = 0 if call.version >= 4 else 1
     return ApiVersionsResponse(
         api_keys=[
-            ApiVersion(api_key=api.key, min_version=api.announced_from, max_version=api.last) for api in apis
+            ApiVersion(api_key=api.key, min_version=api.announced_from, max_version=api.last)
+            for api in apis
+            if api.is_announced
         ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)

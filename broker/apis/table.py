@@ -22,6 +22,8 @@ class Api(NamedTuple):
     """First version that ApiVersions names; differs from ``first`` for Produce alone."""
     unstable_from: int
     """Versions from here on need ``unstable.api.versions.enable``."""
+    is_announced: bool
+    """Whether ApiVersions tells of it; the others are answered all the same."""
     on_broker: bool
     on_controller: bool
     may_overlap: bool
@@ -35,6 +37,7 @@ def _api(
     *,
     announced_from: int | None = None,
     unstable_from: int = 32_767,
+    is_announced: bool = True,
     on_broker: bool = True,
     on_controller: bool = False,
     may_overlap: bool = False,
@@ -46,6 +49,7 @@ def _api(
         last=last,
         announced_from=first if announced_from is None else announced_from,
         unstable_from=unstable_from,
+        is_announced=is_announced,
         on_broker=on_broker,
         on_controller=on_controller,
         may_overlap=may_overlap,
@@ -102,19 +106,26 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.OFFSET_DELETE, 0, 0),
         _api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0),
         _api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0),
-        _api(ApiKey.DESCRIBE_QUORUM, 0, 2),
+        _api(ApiKey.DESCRIBE_QUORUM, 0, 2, on_controller=True),
+        _api(ApiKey.UPDATE_FEATURES, 0, 2, on_controller=True),
         _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, on_controller=True),
         _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0),
+        _api(ApiKey.UNREGISTER_BROKER, 0, 0, on_controller=True),
         _api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),
         _api(ApiKey.LIST_TRANSACTIONS, 0, 2),
         _api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
         _api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
+        # As in Kafka, clients are not asked for metrics that nobody receives.
+        _api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, is_announced=False),
+        _api(ApiKey.PUSH_TELEMETRY, 0, 0, is_announced=False),
         _api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
         _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
         _api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1),
         _api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1),
         _api(ApiKey.SHARE_FETCH, 1, 2),
         _api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
+        _api(ApiKey.ADD_RAFT_VOTER, 0, 1, on_controller=True),
+        _api(ApiKey.REMOVE_RAFT_VOTER, 0, 0, on_controller=True),
         _api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0),
         _api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0),
         _api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1),
@@ -126,13 +137,14 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0),
         _api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0),
         _api(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, 0),
+        _api(ApiKey.UNREGISTER_CONTROLLER, 0, 0, on_controller=True),
     )
 }
 """Every API served, by key, in the order of the keys."""
 
 
 def served(*, on_controller: bool, unstable_versions: bool) -> list[Api]:
-    """What a listener announces, with ``last`` lowered where a version is unstable and not enabled."""
+    """What a listener serves, with ``last`` lowered where a version is unstable and not enabled."""
     return [
         api if unstable_versions else api._replace(last=min(api.last, api.unstable_from - 1))
         for api in APIS.values()

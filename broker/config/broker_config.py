@@ -51,6 +51,12 @@ class BrokerConfig:
             value = self._values[name] = self._given.get(name, known.default)
             return value
 
+    def started_with(self, name: str) -> Any:
+        """The value that a broker setting has without anything dynamic."""
+        known = definition(Scope.BROKER, name)
+        text = self.static.get(name)
+        return known.default if text is None else known.parse(text)
+
     def is_set(self, name: str) -> bool:
         """Whether the broker was started with a value for this setting."""
         return name in self.static

@@ -50,8 +50,8 @@ controller.quorum.election.timeout.ms                     INT       1000        
 controller.quorum.fetch.max.bytes                         INT       1048576              1..             LOW     read-only
 controller.quorum.fetch.snapshot.max.bytes                INT       1048576              1..             LOW     read-only
 controller.quorum.fetch.timeout.ms                        INT       2000                 0..             HIGH    read-only
-controller.quorum.request.timeout.ms                      INT       2000                 0..             MEDIUM  read-only
-controller.quorum.retry.backoff.ms                        INT       20                   0..             LOW     read-only
+controller.quorum.request.timeout.ms                      INT       2000                 0..             MEDIUM  read-only     heeded
+controller.quorum.retry.backoff.ms                        INT       20                   0..             LOW     read-only     heeded
 controller.quorum.voters                                  LIST      ""                   voters          HIGH    read-only     heeded
 controller.quota.window.num                               INT       11                   1..             LOW     read-only
 controller.quota.window.size.seconds                      INT       1                    1..             LOW     read-only
@@ -381,7 +381,7 @@ ssl.truststore.certificates                               PASSWORD  null        
 ssl.truststore.location                                   STRING    null                 any             MEDIUM  per-broker
 ssl.truststore.password                                   PASSWORD  null                 any             MEDIUM  per-broker
 ssl.truststore.type                                       STRING    JKS                  any             MEDIUM  per-broker
-telemetry.max.bytes                                       INT       1048576              1..             LOW     read-only
+telemetry.max.bytes                                       INT       1048576              1..             LOW     read-only     heeded
 transaction.abort.timed.out.transaction.cleanup.interval.ms  INT    10000                1..             LOW     read-only     heeded
 transaction.max.timeout.ms                                INT       900000               1..             HIGH    read-only     heeded
 transaction.partition.verification.enable                 BOOLEAN   true                 any             LOW     cluster-wide  heeded

@@ -12,6 +12,7 @@ from broker.controller.elections import (
     partitions_without_leader,
 )
 from broker.metadata.features import (
+    CONTROLLER_UNREGISTRATION_LEVEL,
     CORDONED_CHANGE_VERSION,
     PARTITION_RECORD_VERSION,
     register_broker_version,
@@ -38,6 +39,8 @@ from protocol.stored.metadata_records import (
     PartitionChangeRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 from protocol.uuids import is_reserved, uuid_to_text
 
@@ -191,6 +194,18 @@ def fence_broker(
     return Decision([*changes, (change, 0)], None)
 
 
+def unregister_broker(image: MetadataImage, broker_id: int, topic_rules: TopicRules) -> Decision[None]:
+    """Forget a broker, and take it out of every in-sync set (KIP-185).
+
+    Replicas that it has stay where they are.  It may be the controller's own: it serves nobody any more then,
+    and registers anew when it starts the next time.
+    """
+    known = known_broker(image, broker_id)
+    changes = broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
+    record = UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=known.epoch)
+    return Decision([*changes, (record, 0)], None)
+
+
 def stop_only_broker(image: MetadataImage, broker_id: int, broker_epoch: int) -> Decision[None]:
     """The controller's own broker stops, and the cluster with it.
 
@@ -224,6 +239,23 @@ def register_controller(
         ],
     )
     return Decision([(record, 0)], None)
+
+
+def unregister_controller(image: MetadataImage, controller_id: int, *, active_id: int) -> Decision[None]:
+    """Forget a controller that is gone; ``active_id`` is the one that decides."""
+    if controller_id == active_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Controller cannot unregister itself while it is active.")
+    if image.metadata_version < CONTROLLER_UNREGISTRATION_LEVEL:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            "The current MetadataVersion is too old to support controller unregistration.",
+        )
+    if controller_id not in image.controllers:
+        raise KafkaError(
+            ErrorCode.CONTROLLER_ID_NOT_REGISTERED,
+            f"Controller ID {controller_id} is not currently registered.",
+        )
+    return Decision([(UnregisterControllerRecord(controller_id=controller_id), 0)], None)
 
 
 def _check(image: MetadataImage, registration: Registration) -> None:
@@ -267,15 +299,21 @@ def _leave(
 
 def registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerImage:
     """The broker, which must have this epoch; raises BROKER_ID_NOT_REGISTERED or STALE_BROKER_EPOCH."""
-    known = image.brokers.get(broker_id)
-    if known is None:
-        raise KafkaError(
-            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered"
-        )
+    known = known_broker(image, broker_id)
     if known.epoch != broker_epoch:
         raise KafkaError(
             ErrorCode.STALE_BROKER_EPOCH,
             f"Expected broker epoch {known.epoch}, but got broker epoch {broker_epoch}",
+        )
+    return known
+
+
+def known_broker(image: MetadataImage, broker_id: int) -> BrokerImage:
+    """The broker as it is registered; raises BROKER_ID_NOT_REGISTERED."""
+    known = image.brokers.get(broker_id)
+    if known is None:
+        raise KafkaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered"
         )
     return known
 

@@ -97,12 +97,15 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
 
 
 def stop_controller(controller: ControllerService, node_id: int) -> int:
-    """Fence this broker; return its epoch, which the markers of a clean stop are to hold.
+    """Fence this broker; return its epoch, which the markers of a clean stop are to hold; -1 if it has none.
 
     The last thing to happen before the log directories are closed.  Blocks.
     """
     raft = controller.raft
-    epoch = raft.latest.brokers[node_id].epoch
+    broker = raft.latest.brokers.get(node_id)
+    if broker is None:  # unregistered while it ran: there is nobody to fence
+        return NO_EPOCH
+    epoch = broker.epoch
     _append(raft, stop_only_broker(raft.latest, node_id, epoch).records)
     raft.flush()
     raft.image = raft.latest

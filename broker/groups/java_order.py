@@ -76,7 +76,13 @@ def ids_in_java_order(ids: Iterable[bytes], *, are_copied: bool = False) -> list
     """The same for Kafka's UUIDs; ``are_copied``: into a ``HashSet`` made of another collection."""
     ordered = list(ids)
     count = len(ordered)
-    return _in_order(ordered, _uuid_hash, _copied_size(count) if are_copied else _grown_size(count))
+    return _in_order(ordered, uuid_hash, _copied_size(count) if are_copied else _grown_size(count))
+
+
+def uuid_hash(uuid: bytes) -> int:
+    """What Java's ``Uuid.hashCode`` gives, as a number of 32 bits without a sign."""
+    folded = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")
+    return folded >> 32 ^ folded & 0xFFFF_FFFF
 
 
 def numbers_in_java_order(numbers: Iterable[int]) -> list[int]:
@@ -118,8 +124,3 @@ def _in_order(keys: list[Key], hash_code: Callable[[Key], int], table_size: int)
         return (code ^ code >> 16) & (table_size - 1)
 
     return sorted(keys, key=bucket)
-
-
-def _uuid_hash(uuid: bytes) -> int:
-    folded = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")
-    return folded >> 32 ^ folded & 0xFFFF_FFFF

@@ -24,6 +24,9 @@ METADATA_VERSION_NAMES: Final[Mapping[int, str]] = {
 }
 """Every level of metadata.version that this broker reads and writes."""
 
+LEVELS_WITH_OTHER_METADATA: Final = frozenset((30, 32, 33))
+"""Levels that write what the level before cannot read: nobody may go back below one of them."""
+
 METADATA_VERSION_MIN: Final = min(METADATA_VERSION_NAMES)
 METADATA_VERSION_MAX: Final = max(METADATA_VERSION_NAMES)
 
@@ -49,6 +52,9 @@ _FIRST_DEFAULTS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 
 DEAD_LETTERS_SHARE_VERSION: Final = 2
 """From this share.version on, share groups may have a dead letter queue (KIP-1191)."""
+
+CONTROLLER_UNREGISTRATION_LEVEL: Final = 33
+"""From here on the registration of a controller can be removed."""
 
 CORDONED_DIRECTORIES_LEVEL: Final = 30
 """From here on brokers tell which of their log directories take no new replicas (KIP-1066)."""

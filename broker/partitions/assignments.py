@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
+from broker.controller.brokers import known_broker
 from broker.controller.start import topic_rules
 from broker.errors import ErrorCode, KafkaError
 
@@ -84,7 +85,7 @@ class Assignments:
         node_id = self._services.node_id
 
         def command(image: "MetadataImage") -> "Decision[Sequence[ErrorCode]]":
-            epoch = image.brokers[node_id].epoch
+            epoch = known_broker(image, node_id).epoch
             return assign_replicas(image, node_id, epoch, assignments, topic_rules(self._services, image))
 
         self._is_under_way = True

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from broker.controller.brokers import known_broker
 from broker.controller.start import topic_rules
 from broker.errors import KafkaError
 from broker.metadata.features import writes_cordoned_directories
@@ -21,7 +22,7 @@ async def report_offline(services: "Services", directory_id: bytes) -> None:
     from broker.controller.directories import take_directories_offline
 
     def command(image: "MetadataImage") -> "Decision[None]":
-        epoch = image.brokers[services.node_id].epoch
+        epoch = known_broker(image, services.node_id).epoch
         rules = topic_rules(services, image)
         return take_directories_offline(image, services.node_id, epoch, [directory_id], rules)
 
@@ -49,7 +50,7 @@ def report_cordoned(services: "Services", cordoned: Collection[bytes]) -> None:
     from broker.controller.directories import cordon_directories
 
     def command(image: "MetadataImage") -> "Decision[None]":
-        epoch = image.brokers[services.node_id].epoch
+        epoch = known_broker(image, services.node_id).epoch
         return cordon_directories(image, services.node_id, epoch, sorted(cordoned))
 
     def done(outcome: KafkaError | None) -> None:

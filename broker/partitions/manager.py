@@ -11,7 +11,13 @@ from broker import limits
 from broker.config.topic_settings import TopicSettings
 from broker.errors import ErrorCode, KafkaError
 from broker.flushing import run_flush
-from broker.metadata.image import MetadataImage, PartitionImage, ResourceType, TopicImage
+from broker.metadata.image import (
+    METADATA_VERSION,
+    MetadataImage,
+    PartitionImage,
+    ResourceType,
+    TopicImage,
+)
 from broker.metadata.replay import MetadataChanges
 from broker.network.waiting import NotYet, Waiting
 from broker.node_directories import cordoned_ids
@@ -447,10 +453,10 @@ class PartitionManager:
     def _change_settings(self, changes: MetadataChanges) -> None:
         names = {name for kind, name in changes.configs if kind == ResourceType.TOPIC}
         all_topics = any(kind == ResourceType.BROKER for kind, _ in changes.configs)
+        if all_topics or METADATA_VERSION in changes.features:
+            self._cordon()
         if not names and not all_topics:
             return
-        if all_topics:
-            self._cordon()
         for leader in self.open_leaders:
             if all_topics or leader.topic in names:
                 settings = self.settings_of(leader.topic)

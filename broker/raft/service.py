@@ -11,7 +11,7 @@ from typing import NamedTuple
 from broker.metadata.image import MetadataImage
 from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import MetadataChanges, Replay
-from broker.raft.batches import leader_change, quorum_records
+from broker.raft.batches import ControlRecord, leader_change, quorum_records
 from broker.raft.log import Loaded, MetadataLog
 from broker.raft.snapshots import SnapshotId, build_snapshot, list_snapshots, write_snapshot
 from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter, replace_voter
@@ -101,6 +101,7 @@ class RaftService:
         self._unique = unique
         self._rules = rules
         self._has_voters_record = loaded.has_voters_record
+        self._endpoints: tuple[VoterEndpoint, ...] = ()
         self._snapshot_end = -1 if loaded.snapshot is None else loaded.snapshot.end_offset
         self._snapshot_due_ms = now_ms() + rules.interval_ms
         self._unfinished = loaded.replay if loaded.replay.in_transaction else None
@@ -116,6 +117,7 @@ class RaftService:
         Raises QuorumMismatch if others vote, or this node does not.
         """
         voters = self._check_voters(endpoints)
+        self._endpoints = endpoints
         state = self.log.read_quorum_state()
         noted = 0 if state is None else state.leader_epoch
         self.epoch = max(noted, self.log.last_epoch, 0) + 1
@@ -133,6 +135,20 @@ class RaftService:
             records += quorum_records(self.kraft_version, voters)
             self.voters = voters
             self._has_voters_record = True
+        self._append_notes(records)
+
+    def upgrade(self, kraft_version: int) -> None:
+        """Go over to ``kraft_version``, which is higher: from now on a record names the voters (KIP-853).
+
+        Committed with the next flush.  Raises DiskFailure.
+        """
+        voters = (Voter(self._node_id, self._directory_id, self._endpoints),)
+        self._append_notes(quorum_records(kraft_version, voters))
+        self.kraft_version = kraft_version
+        self.voters = voters
+        self._has_voters_record = True
+
+    def _append_notes(self, records: Sequence[ControlRecord]) -> None:
         now_ms = self.now_ms()
         self.log.append_control(records, epoch=self.epoch, now_ms=now_ms)
         replay = self._unfinished or Replay(self.latest)

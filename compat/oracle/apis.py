@@ -55,18 +55,24 @@ COVERED: Final = (
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.DESCRIBE_QUORUM,
+    ApiKey.UPDATE_FEATURES,
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.UNREGISTER_BROKER,
     ApiKey.DESCRIBE_TRANSACTIONS,
     ApiKey.LIST_TRANSACTIONS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+    ApiKey.PUSH_TELEMETRY,
     ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_DESCRIBE,
     ApiKey.SHARE_FETCH,
     ApiKey.SHARE_ACKNOWLEDGE,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
     ApiKey.INITIALIZE_SHARE_GROUP_STATE,
     ApiKey.READ_SHARE_GROUP_STATE,
     ApiKey.WRITE_SHARE_GROUP_STATE,
@@ -78,8 +84,12 @@ COVERED: Final = (
     ApiKey.STREAMS_GROUP_HEARTBEAT,
     ApiKey.STREAMS_GROUP_DESCRIBE,
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
+    ApiKey.UNREGISTER_CONTROLLER,
 )
 """The APIs that conversations are about: all that are served."""
+
+UNANNOUNCED: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
+"""Those that are answered without being announced, while nobody receives metrics."""
 
 STABLE: Final = {ApiKey.INIT_PRODUCER_ID: range(6)}
 """Where Kafka 4.4.0 does not announce every version it has a message for."""

@@ -30,18 +30,11 @@ ONE_NAME_TWICE: Final = (
 
 SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
     "quotas are not served yet": ("describe_client_quotas", "alter_client_quotas"),
-    "clusters of several nodes are not served yet": (
-        "update_features",
-        "unregister_broker",
-        "unregister_controller",
-        "add_raft_voter",
-        "remove_raft_voter",
-    ),
 }
 """APIs that only Kafka announces."""
 
 UNANNOUNCED: Final = tuple(
-    Known("cluster: *: *", ANYTHING, NOTHING, reason, f"/api_keys/{name}")
+    Known("*", ANYTHING, NOTHING, reason, f"/api_keys/{name}")
     for reason, names in SERVED_LATER.items()
     for name in names
 )
@@ -82,7 +75,15 @@ KNOWN: Final = (
         "/member_epoch",
     ),
     Known("transactions: adding for no transaction: *", "hangs", "INVALID_REQUEST", STUCK),
-    Known("cluster: *: *", "7-33", "25-33", OLD_LEVELS, "/supported_features/metadata.version"),
+    Known("*", "7-33", "25-33", OLD_LEVELS, "/supported_features/metadata.version"),
+    Known(
+        "features: raising: metadata.version, too high",
+        ANYTHING,
+        "The update failed for all features since the following feature had an error: Invalid update version "
+        "34 for feature metadata.version. Local controller 1 only supports versions 25-33",
+        OLD_LEVELS,
+        "/error_message",
+    ),
     Known("share_fetch: batch sizes: pieces of 0", "success", "success", NO_RANGE),
     Known(
         "streams_members: static members: come back under the same id",

@@ -92,11 +92,15 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("ExpireDelegationToken", "success"): {"1-2": NO_TOKENS},
     ("DescribeDelegationToken", "success"): {"1-3": NO_TOKENS},
     ("ElectLeaders", "INVALID_REQUEST"): {"0": NO_TYPES},
+    ("UnregisterBroker", "success"): {"0": "there is one broker, and it is needed"},
     ("ListTransactions", "INVALID_REGULAR_EXPRESSION"): {"0-1": "there are no patterns (before KIP-1152)"},
     ("DescribeCluster", "MISMATCHED_ENDPOINT_TYPE"): {"0": NO_TYPES},
     ("DescribeCluster", "UNSUPPORTED_ENDPOINT_TYPE"): {"0": NO_TYPES},
     ("ConsumerGroupHeartbeat", "INVALID_REGULAR_EXPRESSION"): {"0": "there are no regular expressions"},
     ("ListConfigResources", "UNSUPPORTED_VERSION"): {"0": NO_TYPES},
+    ("AddRaftVoter", "success"): {"0-1": "no other node has the metadata log"},
+    ("RemoveRaftVoter", "success"): {"0": "the only voter stays"},
+    ("UnregisterController", "success"): {"0": "the controller that decides stays"},
     ("StreamsGroupTopologyDescriptionUpdate", "success"): {"0": "there is no plugin to take a description"},
 }
 """By API and result: versions, and the reason."""

@@ -1,0 +1,1 @@
+"""What clients tell of themselves (KIP-714): which metrics are wanted, and when."""
