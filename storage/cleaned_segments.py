@@ -7,11 +7,12 @@ from protocol.records.batch import RecordBatch
 from protocol.records.errors import CorruptRecords
 from storage import paths
 from storage.cleaner import Cleaned, CleaningJob
-from storage.compaction import LastRecord, OffsetMap, Survivors, Transactions, note_keys
+from storage.compaction import LastRecord, Survivors, Transactions, note_keys
 from storage.config import LogConfig
 from storage.errors import CorruptLog
 from storage.log_services import LogServices
 from storage.offset_index import RELATIVE_OFFSET_MAX
+from storage.offset_map import OffsetMap
 from storage.segment import Segment
 from storage.stored_batches import read_stored_batches
 from storage.swaps import discard_cleaned
@@ -37,7 +38,7 @@ def clean(services: LogServices, job: CleaningJob, ready: Ready, moved: Moved) -
     for segment in segments:
         segment.size_bytes = segment.file.open().size()
     aborted = [AbortedTransaction(*fields) for fields in job.aborted]
-    offsets = OffsetMap(job.keys_max)
+    offsets = OffsetMap(job.keys_max, job.first_dirty)
     _note_all_keys(offsets, segments, job, aborted, moved)
 
     end_offset = offsets.latest_offset + 1
@@ -73,7 +74,7 @@ def _note_all_keys(
             continue
         for place, batch in _read(segment, segment.offset_index.lookup(job.first_dirty), moved):
             try:
-                fits = note_keys(offsets, transactions, batch, job.first_dirty)
+                fits = note_keys(offsets, transactions, batch)
             except CorruptRecords as error:
                 raise CorruptLog(segment.file.path, place, str(error)) from error
             if not fits:

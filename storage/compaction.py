@@ -6,8 +6,8 @@ of it (``Survivors``).  Offsets never change, and neither do sequence numbers: a
 even when its records go.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from protocol.records.batch import (
@@ -15,6 +15,7 @@ from protocol.records.batch import (
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     NO_TIMESTAMP,
+    RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     Buffer,
@@ -22,53 +23,10 @@ from protocol.records.batch import (
 )
 from protocol.records.builder import assemble_batch
 from protocol.records.control import ControlType, read_control_type
-from protocol.records.errors import CorruptRecords
-from protocol.records.varint import append_varint, read_varint, read_varlong
+from protocol.records.keys import find_records, read_keys, read_timestamps
+from protocol.records.varint import append_varint
+from storage.offset_map import OffsetMap
 from storage.transaction_index import AbortedTransaction
-
-_KEPT_AS_IT_IS = 16
-_DIGEST_SIZE = 20
-
-NOT_FOUND = -1
-
-
-class OffsetMap:
-    """Key -> offset of its last record, for at most ``entries_max`` keys.
-
-    Long keys are told apart by a digest, as in Kafka, so that memory does not depend on their length.
-    """
-
-    __slots__ = ("_offsets", "entries_max", "latest_offset")
-
-    def __init__(self, entries_max: int) -> None:
-        self.entries_max = entries_max
-        self.latest_offset = NOT_FOUND
-        """Up to here the map knows everything; records behind are kept whatever their key."""
-        self._offsets: dict[bytes, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._offsets)
-
-    def put(self, key: bytes, offset: int) -> bool:
-        """Note where ``key`` was written last so far; False if the map is full, which ends the pass."""
-        if len(self._offsets) >= self.entries_max:
-            return False
-        self._offsets[_short(key)] = offset
-        self.latest_offset = offset
-        return True
-
-    def get(self, key: bytes) -> int:
-        """-1 if the key was not seen."""
-        return self._offsets.get(_short(key), NOT_FOUND)
-
-    def advance(self, offset: int) -> None:
-        """Everything up to ``offset``, inclusive, has been noted."""
-        self.latest_offset = max(self.latest_offset, offset)
-
-
-def _short(key: bytes) -> bytes:
-    # Digests are longer than what is kept as it is, so the two cannot be mistaken for each other.
-    return key if len(key) <= _KEPT_AS_IT_IS else blake2b(key, digest_size=_DIGEST_SIZE).digest()
 
 
 class Transactions:
@@ -128,27 +86,28 @@ class _Aborted:
         self.has_batches = False
 
 
-def note_keys(offsets: OffsetMap, transactions: Transactions, batch: RecordBatch, start: int) -> bool:
-    """The first pass over one batch; records below ``start`` do not count.  False if the map is full."""
+def note_keys(offsets: OffsetMap, transactions: Transactions, batch: RecordBatch) -> bool:
+    """The first pass over one batch.  False if the map is full.  Raises CorruptRecords."""
     if batch.is_control:
         transactions.read_control(batch)
     elif not transactions.read_data(batch):
-        base_offset = batch.base_offset
-        for record in _walk(bytes(batch.payload()), batch.record_count):
-            offset = base_offset + record[4]
-            key = record[5]
-            if key is not None and offset >= start and not offsets.put(key, offset):
-                return False
-    if batch.last_offset >= start:
+        section, position, end = _section(batch)
+        return offsets.put_all(batch, read_keys(section, position, end, batch.record_count))
+    if batch.last_offset >= offsets.first_offset:
         offsets.advance(batch.last_offset)
     return True
 
 
-_Slice = tuple[int, int, int, int, int, bytes | None, bool]
-"""Start, end of the timestamp, end; timestamp delta, offset delta, key, and whether there is a value.
+_Section = tuple[bytes, int, int]
+"""Bytes, and where among them a batch's records begin and end."""
 
-The section's bytes are not copied: a record that stays is mostly a slice of them.
-"""
+
+def _section(batch: RecordBatch) -> _Section:
+    """The records of a batch; if nothing has to be decompressed, its buffer is not copied either."""
+    if not batch.codec_number and isinstance(batch.buffer, bytes):
+        return batch.buffer, batch.position + RECORD_BATCH_OVERHEAD, batch.position + batch.size_bytes
+    section = bytes(batch.payload())
+    return section, 0, len(section)
 
 
 class LastRecord(NamedTuple):
@@ -182,20 +141,23 @@ class Survivors:
     def filter(self, batch: RecordBatch) -> Buffer | None:
         """The batch as it was, a smaller one in its place, or None.  Raises CorruptRecords."""
         horizon = batch.delete_horizon
-        section = b""
-        kept: list[_Slice] = []
+        kept: Sequence[int] = ()
+        section: _Section | None = None
         needs_horizon = False
         if batch.is_control:
             is_needless = self._transactions.read_control(batch)
             is_due = is_needless and horizon is not None and horizon <= self._now_ms
             if not is_due:
-                section = bytes(batch.payload())
-                kept += _walk(section, batch.record_count)
+                kept = range(batch.record_count)
             # Readers that are not far behind still want to see the marker (KIP-534).
             needs_horizon = is_needless and horizon is None
         elif not self._transactions.read_data(batch):
-            section = bytes(batch.payload())
-            kept, has_tombstone = self._keep(batch, section, horizon)
+            keeps_tombstones = horizon is None or self._now_ms < horizon
+            if self._offsets.knows_all_of(batch):
+                kept, has_tombstone = self._offsets.latest_of(batch, with_tombstones=keeps_tombstones)
+            else:
+                section = _section(batch)
+                kept, has_tombstone = self._keep(batch, section, keeps_tombstones)
             needs_horizon = has_tombstone and horizon is None
         if not kept:
             return _empty(batch) if self._must_stay(batch) else None
@@ -203,26 +165,27 @@ class Survivors:
             horizon = self._new_horizon
         elif len(kept) == batch.record_count:
             return batch.data
-        return _rebuild(batch, section, kept, horizon)
+        return _rebuild(batch, section or _section(batch), kept, horizon)
 
-    def _keep(self, batch: RecordBatch, section: bytes, horizon: int | None) -> tuple[list[_Slice], bool]:
-        kept = []
-        has_tombstone = False
-        keeps_tombstones = horizon is None or self._now_ms < horizon
-        base_offset = batch.base_offset
+    def _keep(
+        self, batch: RecordBatch, section: _Section, keeps_tombstones: bool
+    ) -> tuple[Sequence[int], bool]:
+        """The numbers of the records that stay, and whether tombstones are among them."""
+        keys = read_keys(*section, batch.record_count)
         known_to = self._offsets.latest_offset
+        if not keys.has_null and not keys.tombstones and self._offsets.has_none_of(keys):
+            return range(batch.record_count), False
+        tombstones = set(keys.tombstones)
+        kept = []
+        base_offset = batch.base_offset
         find = self._offsets.get
-        for record in _walk(section, batch.record_count):
-            offset = base_offset + record[4]
-            key = record[5]
-            has_value = record[6]
+        for index, (key, delta) in enumerate(zip(keys.keys, keys.offset_deltas, strict=True)):
+            offset = base_offset + delta
             if offset > known_to or (
-                key is not None and offset >= find(key) and (has_value or keeps_tombstones)
+                key is not None and offset >= find(key) and (keeps_tombstones or index not in tombstones)
             ):
-                kept.append(record)
-                if not has_value:
-                    has_tombstone = True
-        return kept, has_tombstone
+                kept.append(index)
+        return kept, not tombstones.isdisjoint(kept)
 
     def _must_stay(self, batch: RecordBatch) -> bool:
         """Whether the batch's header says what nothing else does."""
@@ -236,93 +199,37 @@ class Survivors:
         return batch.is_control and batch.producer_epoch == last.producer_epoch
 
 
-def _walk(section: bytes, record_count: int) -> Iterator[_Slice]:
-    """Every record of a section.  Integers of one byte or two, which most are, are decoded in place."""
-    position = 0
-    try:
-        for _ in range(record_count):
-            start = position
-            number = section[position]
-            if number < 0x80:
-                position += 1
-                size = (number >> 1) ^ -(number & 1)
-            elif (high := section[position + 1]) < 0x80:
-                position += 2
-                size = (number >> 1 & 0x3F | high << 6) ^ -(number & 1)
-            else:
-                size, position = read_varint(section, position)
-            end = position + size
-            position += 1  # attributes
-
-            number = section[position]
-            if number < 0x80:
-                position += 1
-                timestamp_delta = (number >> 1) ^ -(number & 1)
-            else:
-                timestamp_delta, position = read_varlong(section, position)
-            after_timestamp = position
-
-            number = section[position]
-            if number < 0x80:
-                position += 1
-                offset_delta = (number >> 1) ^ -(number & 1)
-            elif (high := section[position + 1]) < 0x80:
-                position += 2
-                offset_delta = (number >> 1 & 0x3F | high << 6) ^ -(number & 1)
-            else:
-                offset_delta, position = read_varint(section, position)
-
-            number = section[position]
-            if number < 0x80:
-                position += 1
-                size = (number >> 1) ^ -(number & 1)
-            elif (high := section[position + 1]) < 0x80:
-                position += 2
-                size = (number >> 1 & 0x3F | high << 6) ^ -(number & 1)
-            else:
-                size, position = read_varint(section, position)
-            key = None
-            if size >= 0:
-                key = section[position : position + size]
-                position += size
-            # Only a null value has an odd length, -1, in zigzag.
-            has_value = not section[position] & 1
-            if size < -1 or not position < end <= len(section):
-                raise CorruptRecords(f"a record's key and its size of {end - start} bytes do not agree")
-            yield start, after_timestamp, end, timestamp_delta, offset_delta, key, has_value
-            position = end
-    except IndexError:
-        raise CorruptRecords("a record runs past the end of its batch") from None
-    if position != len(section):
-        raise CorruptRecords(f"{len(section) - position} bytes lie between the last record and the end")
-
-
 _KEPT_BITS = TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
 
 
-def _rebuild(batch: RecordBatch, section: bytes, kept: list[_Slice], horizon: int | None) -> bytearray:
+def _rebuild(batch: RecordBatch, section: _Section, kept: Sequence[int], horizon: int | None) -> bytearray:
     """The same batch with the records ``kept`` only, and with a delete horizon if there is one."""
+    data, position, end = section
+    places = find_records(data, position, end, kept[-1] + 1)
+    times = read_timestamps(data, places, kept)
     old_base = batch.base_timestamp
     append_timestamp = batch.max_timestamp if batch.attributes & TIMESTAMP_TYPE_BIT else None
     if append_timestamp is not None:
         base = max_timestamp = append_timestamp
     else:
-        base = old_base + kept[0][3]
-        max_timestamp = old_base + max([record[3] for record in kept])
+        base = old_base + times[0][0]
+        max_timestamp = old_base + max(times)[0]
     if horizon is not None:
         base = horizon
-    rebuilt = bytearray()
+    pieces: list[bytes] = []
     if base == old_base and append_timestamp is None:
-        for record in kept:
-            rebuilt += section[record[0] : record[2]]
+        pieces += [data[places[index] : places[index + 1]] for index in kept]
     else:
-        for _, after_timestamp, end, timestamp_delta, _, _, _ in kept:
+        for index, (timestamp_delta, after_timestamp) in zip(kept, times, strict=True):
             timestamp = old_base + timestamp_delta if append_timestamp is None else append_timestamp
-            record_start = bytearray(1)
-            append_varint(record_start, timestamp - base)
-            append_varint(rebuilt, len(record_start) + end - after_timestamp)
-            rebuilt += record_start
-            rebuilt += section[after_timestamp:end]
+            start = _record_start(timestamp - base)
+            record_end = places[index + 1]
+            pieces += (
+                _varint(len(start) + record_end - after_timestamp),
+                start,
+                data[after_timestamp:record_end],
+            )
+    rebuilt = b"".join(pieces)
     return assemble_batch(
         rebuilt,
         base_offset=batch.base_offset,
@@ -356,3 +263,16 @@ def _empty(batch: RecordBatch) -> bytearray:
         base_sequence=batch.base_sequence,
         record_count=0,
     )
+
+
+@lru_cache(1 << 13)
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    append_varint(encoded, number)
+    return bytes(encoded)
+
+
+@lru_cache(1 << 13)
+def _record_start(timestamp_delta: int) -> bytes:
+    """What stands between the size of a record and its offset: attributes, of which it has none, and time."""
+    return b"\0" + _varint(timestamp_delta)

@@ -6,11 +6,12 @@ from random import Random
 import pytest
 
 from protocol.records.batch import RecordBatch, TimestampType, read_batch
-from protocol.records.builder import build_batch
+from protocol.records.builder import append_record, assemble_batch, build_batch
 from protocol.records.compression import Compression
 from protocol.records.control import EndTransactionMarker, build_end_transaction_marker
 from protocol.records.errors import CorruptRecords
-from storage.compaction import LastRecord, OffsetMap, Survivors, Transactions, note_keys
+from storage.compaction import LastRecord, Survivors, Transactions, note_keys
+from storage.offset_map import OffsetMap
 from storage.transaction_index import AbortedTransaction
 
 NOW_MS = 1_000_000
@@ -54,10 +55,10 @@ def compact(
     first_dirty: int = 0,
 ) -> list[RecordBatch]:
     """What is left of a log in which everything may be cleaned."""
-    offsets = OffsetMap(keys_max)
+    offsets = OffsetMap(keys_max, first_dirty)
     noting = Transactions(aborted)
     for each in batches:
-        if not note_keys(offsets, noting, each, first_dirty):
+        if not note_keys(offsets, noting, each):
             break
     survivors = Survivors(
         offsets,
@@ -131,7 +132,7 @@ def test_records_without_a_key_go() -> None:
     assert records(compact(batch(0, (None, b"1"), (b"", b"2")))) == [(1, 101, b"", b"2")]
 
 
-@pytest.mark.parametrize("size", [15, 16, 17, 20, 1000])
+@pytest.mark.parametrize("size", [15, 16, 17, 62, 63, 64, 1000])
 def test_long_keys_are_told_apart(size: int) -> None:
     keys = [bytes([number]).rjust(size, b"k") for number in range(3)]
     left = compact(batch(0, *[(key, b"1") for key in keys]), batch(3, (keys[1], b"2")))
@@ -159,15 +160,76 @@ def test_a_full_map_shortens_the_round() -> None:
 
 def test_a_map_says_how_far_it_knows() -> None:
     offsets = OffsetMap(2)
-    assert note_keys(offsets, Transactions(()), batch(0, (b"a", b"1"), (None, b"1")), 0)
+    assert note_keys(offsets, Transactions(()), batch(0, (b"a", b"1"), (None, b"1")))
     assert offsets.latest_offset == 1
-    assert not note_keys(offsets, Transactions(()), batch(2, (b"b", b"1"), (b"c", b"1"), (b"d", b"1")), 0)
+    assert not note_keys(offsets, Transactions(()), batch(2, (b"b", b"1"), (b"c", b"1"), (b"d", b"1")))
     assert (offsets.latest_offset, len(offsets)) == (2, 2)
 
 
 def test_what_is_clean_already_is_only_compared() -> None:
     log = [batch(0, (b"a", b"1"), (b"b", b"1")), batch(2, (b"a", b"2"))]
     assert [offset for offset, *_ in records(compact(*log, first_dirty=2))] == [1, 2]
+
+
+def test_a_log_that_is_clean_in_part_and_known_in_part(seed: int) -> None:
+    """Against the rule itself, over batches with gaps, tombstones, and records without a key."""
+    chance = Random(seed)
+    for _ in range(200):
+        log = []
+        offset = 0
+        for _ in range(chance.randrange(1, 9)):
+            deltas = sorted(chance.sample(range(20), chance.randrange(1, 21)))
+            if chance.random() < 0.1:
+                chance.shuffle(deltas)
+            log.append(with_gaps(chance, offset, deltas))
+            offset = log[-1].next_offset
+        first_dirty, keys_max = chance.randrange(offset), chance.randrange(1, 12)
+        last, known_to = noted(log, first_dirty, keys_max)
+        expected = [
+            record
+            for record in [record for each in log for record in each.records()]
+            if record.offset > known_to or (record.key and record.offset >= last.get(record.key, -1))
+        ]
+        left = compact(*log, keys_max=keys_max, first_dirty=first_dirty)
+        assert records(left) == [tuple(record[:4]) for record in expected]
+
+
+def noted(log: Sequence[RecordBatch], first_dirty: int, keys_max: int) -> tuple[dict[bytes, int], int]:
+    """The last offset of each key, and up to where that is so."""
+    last: dict[bytes, int] = {}
+    known_to = -1
+    for each in log:
+        for record in each.records():
+            if record.key is not None and record.offset >= first_dirty:
+                if len(last) == keys_max:
+                    return last, known_to
+                last[record.key] = known_to = record.offset
+        if each.last_offset >= first_dirty:
+            known_to = each.last_offset
+    return last, known_to
+
+
+def with_gaps(chance: Random, base_offset: int, deltas: list[int]) -> RecordBatch:
+    section = bytearray()
+    for delta in deltas:
+        key = None if chance.random() < 0.1 else b"%d" % chance.randrange(14)
+        append_record(section, delta, delta, key, None if chance.random() < 0.1 else b"v", ())
+    return read_batch(
+        assemble_batch(
+            section,
+            base_offset=base_offset,
+            partition_leader_epoch=0,
+            attributes=0,
+            level=None,
+            last_offset_delta=max(deltas) + chance.randrange(2),
+            base_timestamp=1000,
+            max_timestamp=1000 + max(deltas),
+            producer_id=-1,
+            producer_epoch=-1,
+            base_sequence=-1,
+            record_count=len(deltas),
+        )
+    )
 
 
 # Tombstones (KIP-534)

@@ -20,6 +20,7 @@ from storage.directory_checkpoints import DirectoryCheckpoints
 from storage.leader_epochs import LeaderEpochs
 from storage.memory_filesystem import MemoryFile, MemoryFileSystem
 from storage.offset_index import OffsetIndex
+from storage.offset_map import OffsetMap
 from storage.partition_log import FlushJob, PartitionLog
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
@@ -315,8 +316,11 @@ def transactions_are_stable_at_once(patch: Patch) -> None:
 
 @mistake
 def tombstones_go_at_once(patch: Patch) -> None:
-    right = Survivors._keep
-    patch(Survivors, "_keep", lambda survivors, batch, section, _: right(survivors, batch, section, 0))
+    keep, latest_of = Survivors._keep, OffsetMap.latest_of
+    patch(Survivors, "_keep", lambda survivors, batch, section, _: keep(survivors, batch, section, False))
+    patch(
+        OffsetMap, "latest_of", lambda offsets, batch, **_: latest_of(offsets, batch, with_tombstones=False)
+    )
 
 
 @mistake
@@ -334,7 +338,7 @@ def undecided_records_are_compacted(patch: Patch) -> None:
 
 @mistake
 def producers_are_forgotten_by_compaction(patch: Patch) -> None:
-    patch(Survivors, "_must_stay", lambda survivors, batch: batch.next_offset == survivors._upper)
+    patch(Survivors, "_must_stay", lambda survivors, batch: batch.next_offset == survivors._high_watermark)
 
 
 @mistake

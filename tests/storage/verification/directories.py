@@ -15,12 +15,13 @@ from protocol.stored.metadata_records import (
     TopicRecord,
 )
 from protocol.uuids import uuid_from_text
-from storage.compaction import OffsetMap, Survivors, Transactions
+from storage.compaction import Survivors, Transactions
 from storage.config import LogConfig
 from storage.filesystem import FileSystem
 from storage.log_directory import LogDirectory
 from storage.memory_filesystem import MemoryFileSystem
 from storage.node_files import MetaProperties, QuorumState, write_quorum_state
+from storage.offset_map import OffsetMap
 from storage.partition_log import PartitionLog
 from storage.verification.findings import Finding, Severity, Totals
 from storage.verification.verify import check_one, verify
