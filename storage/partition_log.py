@@ -132,7 +132,8 @@ class PartitionLog:
         self._stored_epochs = stored_epochs
         """What the checkpoint of leader epochs says, if nothing else was stored since."""
         self._cuts = 0
-        """How often the log was truncated: a flush that began before must not move recovery_point."""
+        """How often the log was truncated, or about to be: a flush that began before must not move
+        recovery_point."""
         self.lowest_cut: int | None = None
         """The lowest offset that the log was truncated to since it was opened."""
         self._swapping: int | None = None
@@ -597,12 +598,25 @@ class PartitionLog:
 
     # Shortening
 
+    def lower_recovery_point(self, offset: int) -> None:
+        """Count on nothing from ``offset`` on: the log is about to be truncated.
+
+        Write the checkpoint before that is done.  A power cut may undo a half of a truncation, and leave the
+        old segments beside the new one: recovery looks no further back than to the recovery point that it
+        finds.
+        """
+        self._cuts += 1
+        self.lowest_cut = offset if self.lowest_cut is None else min(self.lowest_cut, offset)
+        self._has_changes = True
+        self.recovery_point = min(self.recovery_point, offset)
+
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
         """Forget everything from ``offset`` on; return False if the log ends before it anyway.
 
-        The recovery point moves back, too: write the checkpoint (``LogDirectory.begin_checkpoint``)
-        before more is appended, or else a crash might trust what it must not.  After DiskFailure the
-        log must be opened anew; the same holds for ``truncate_fully_and_start_at``.
+        Where that goes back behind the recovery point, ``lower_recovery_point`` comes first.  The log may
+        start elsewhere, too: write the checkpoint (``LogDirectory.begin_checkpoint``) before more is
+        appended, or else a crash might trust what it must not.  After DiskFailure the log must be opened
+        anew; the same holds for ``truncate_fully_and_start_at``.
         """
         if offset >= self.log_end:
             # A leader that was deposed before its first append may have left an epoch here.
@@ -651,10 +665,7 @@ class PartitionLog:
 
     def _note_cut(self, offset: int) -> None:
         self._give_up_swap()
-        self._cuts += 1
-        self.lowest_cut = offset if self.lowest_cut is None else min(self.lowest_cut, offset)
-        self._has_changes = True
-        self.recovery_point = min(self.recovery_point, offset)
+        self.lower_recovery_point(offset)
 
     def _drop(self, first: int, end: int, now_ms: int) -> None:
         """Mark segments as deleted, and their producer snapshots.

@@ -162,9 +162,14 @@ class ReplicaMoves:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         self._start(move)
 
-    def resume(self, source: "PartitionLog", target: LogDirectory, future: "PartitionLog") -> None:
-        """Go on with a copy that an earlier process has begun."""
-        drop_divergence(source, future, now_ms=self._services.clock.now_ms())
+    async def resume(self, source: "PartitionLog", target: LogDirectory, future: "PartitionLog") -> None:
+        """Go on with a copy that an earlier process has begun.  Raises DiskFailure."""
+        end = end_of_agreement(source, future)
+        if end < future.log_end:
+            future.lower_recovery_point(end)
+            await self._services.run_blocking(target.begin_checkpoint())
+            future.truncate_to(end, now_ms=self._services.clock.now_ms())
+            await self._services.run_blocking(target.begin_checkpoint())
         self._start(Move(source, target, future, None))
 
     def _start(self, move: Move) -> None:
@@ -359,14 +364,12 @@ def _append(move: Move, found: "FileRange", now_ms: int) -> int:
     return len(records)
 
 
-def drop_divergence(source: "PartitionLog", future: "PartitionLog", *, now_ms: int) -> None:
-    """Cut from a copy what the source has not, or has otherwise: it may have lost its end since (KIP-101)."""
+def end_of_agreement(source: "PartitionLog", future: "PartitionLog") -> int:
+    """Up to where a copy has what the source has: that may have lost its end since (KIP-101)."""
     end = min(source.log_end, future.log_end)
     for epoch, start in reversed(future.leader_epochs.entries):
         known, epoch_end = source.end_offset_for_epoch(epoch)
         if known == epoch:
-            end = min(end, epoch_end, future.end_offset_for_epoch(epoch)[1])
-            break
+            return min(end, epoch_end, future.end_offset_for_epoch(epoch)[1])
         end = min(end, start)
-    if end < future.log_end:
-        future.truncate_to(end, now_ms=now_ms)
+    return end

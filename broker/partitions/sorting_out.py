@@ -125,7 +125,7 @@ class _Sorting:
             # It has taken over, but for names that had not reached the device.
             self._manager.take_over(Move(source, directory, future, None))
         else:
-            self._manager.moves.resume(source, directory, future)
+            await self._manager.moves.resume(source, directory, future)
 
     def tell_of_absent(self) -> None:
         """Replicas of which nobody knows where they are, and which are not made anew for that."""

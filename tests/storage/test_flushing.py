@@ -118,6 +118,22 @@ def test_truncating_while_a_flush_is_under_way(world: World) -> None:
     assert log.recovery_point == 2
 
 
+def test_announcing_a_truncation_while_a_flush_is_under_way(world: World) -> None:
+    log = world.create()
+    append(log, b"a")
+    log.flush()
+    append(log, b"b")
+    job = begun(log)
+    job.run()
+    log.lower_recovery_point(0)
+    job.finish()
+    assert log.recovery_point == 0
+    log.lower_recovery_point(1)
+    assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 2, "it has not been truncated after all"
+
+
 def test_deleting_while_a_flush_is_under_way(world: World) -> None:
     log = world.create()
     append(log, b"a", epoch=3)

@@ -445,3 +445,18 @@ def test_an_index_that_is_rebuilt_below_the_recovery_point_is_there_after_a_powe
     recover(world, recovery_point=20)
     world.memory.lose_power()
     assert world.memory.read_file(path) == content
+
+
+def test_what_a_truncation_has_left_half_done_is_put_right() -> None:
+    """Of its new names one has reached the device before the power was cut, and of the old ones none went."""
+    world, _ = crashed(*plain(3))
+    log = recover(world)
+    log.close()
+    world.memory.sync_everything()
+    log = world.open(CONFIG)
+    log.lower_recovery_point(2)
+    recovery_point = log.recovery_point
+    world.file_system.open(f"{DIRECTORY}/00000000000000000002.log", create=True)
+    log = recover(world, recovery_point=recovery_point)
+    assert [segment.base_offset for segment in log.segments] == [0]
+    assert log.log_end == len(values(read_all(log))) == 3

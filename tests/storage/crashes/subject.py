@@ -476,6 +476,8 @@ class Subject:
             lowest = reference.decided_up_to
         ends = [each.last_offset + 1 for each in reference.batches if each.last_offset >= lowest]
         target = chance.choice([*ends, reference.log_end, reference.log_end + 3])
+        if target < log.recovery_point and not self._lower_recovery_point(log, target):
+            return
         if target < reference.log_end:
             reference.truncate(target)
         try:
@@ -495,6 +497,8 @@ class Subject:
         )
         if target < reference.decided_up_to and reference.compacts:
             return
+        if target < log.recovery_point and not self._lower_recovery_point(log, target):
+            return
         reference.start_afresh(target)
         try:
             log.truncate_fully_and_start_at(target, now_ms=self.now_ms)
@@ -502,6 +506,11 @@ class Subject:
             self._failed()
             raise BrokerEnded(loses_power=False) from failure
         self._note_cut(reference)
+
+    def _lower_recovery_point(self, log: PartitionLog, target: int) -> bool:
+        """Before a truncation; whether it may begin."""
+        log.lower_recovery_point(target)
+        return self._write_checkpoint()
 
     def _note_cut(self, reference: Reference) -> None:
         """Before more is appended: the checkpoint must not promise what is gone."""
