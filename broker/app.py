@@ -51,6 +51,7 @@ from broker.telemetry.service import TelemetryService
 from broker.transactions.service import open_transactions
 from storage.errors import DiskFailure, StorageError
 from storage.filesystem import FileSystem, RealFileSystem
+from storage.heap import keep_freed_memory
 
 THREAD_SWITCH_SECONDS = 0.0005
 """How long a thread that checks records in Python may keep the loop waiting; Python's own is ten times that.
@@ -81,6 +82,7 @@ def run(
     cluster is refused.
     """
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    keep_freed_memory()
     raise_limit()
     clock = BrokerClock()
     log = Log(now_ms=clock.now_ms)

@@ -22,6 +22,7 @@ from storage.cleaned_segments import clean
 from storage.cleaner import CleaningJob
 from storage.errors import StorageError
 from storage.filesystem import RealFileSystem
+from storage.heap import keep_freed_memory
 from storage.log_services import LogServices
 from storage.recovery_job import RecoveryJob, Say, run_recovery
 
@@ -69,6 +70,7 @@ def do_job(services: LogServices, line: bytes, say: Say) -> None:
 
 
 def main() -> None:
+    keep_freed_memory()
     jobs: SimpleQueue[bytes] = SimpleQueue()
 
     def receive() -> None:
