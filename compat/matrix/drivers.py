@@ -9,6 +9,7 @@ from typing import NamedTuple
 from compat.go_driver import client as go_clients
 from compat.go_sarama import versions as sarama_versions
 from compat.java_client import program as java_client
+from compat.node_driver import client as node_clients
 from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
 from compat.scenarios.catalogue import Catalogue, shared
@@ -54,6 +55,15 @@ def _java_driver(version: str) -> Driver:
     )
 
 
+def _node_driver(client: node_clients.NodeClient) -> Driver:
+    return Driver(
+        client=client.module,
+        language="JavaScript",
+        command=client.driver_command,
+        pinned_version=client.pinned_version,
+    )
+
+
 DRIVERS: dict[str, Driver] = {
     driver.client: driver
     for driver in (
@@ -86,6 +96,8 @@ DRIVERS: dict[str, Driver] = {
             pinned_version=go_clients.SARAMA.pinned_version,
             catalogue=sarama_versions.versions_catalogue,
         ),
+        _node_driver(node_clients.KAFKAJS),
+        _node_driver(node_clients.PLATFORMATIC),
         Driver(
             client=streams.CLIENT,
             language="Java",

@@ -1,0 +1,1 @@
+"""What drivers of Node's clients share: in JavaScript, how calls come in; in Python, how one is had."""

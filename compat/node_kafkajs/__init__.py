@@ -1,0 +1,1 @@
+"""kafkajs: ``python -m compat.node_kafkajs`` plays the scenarios."""

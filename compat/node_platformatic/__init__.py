@@ -1,0 +1,1 @@
+"""@platformatic/kafka: ``python -m compat.node_platformatic`` plays the scenarios."""
