@@ -27,6 +27,7 @@ function library (given) {
   return new Kafka({
     clientId: 'kafkajs',
     brokers: [given.address],
+    connectionTimeout: 10_000,
     logLevel: logLevel.NOTHING,
     retry: { initialRetryTime: 50, retries: 8, maxRetryTime: 2000 }
   })
