@@ -4,6 +4,7 @@ Each ``async with`` below is one layer; leaving them is the shutdown order.  Cli
 and sent away first, and the log directories are closed when nothing can write to them any more.
 """
 
+import math
 import signal
 import socket
 import sys
@@ -188,6 +189,7 @@ async def serve(
                 return dispatchers[listener.is_controller]
 
             async with (
+                _starting(services.config) as starting,
                 _running(controller),
                 open_voter_changes(services) as services.voter_changes,
                 open_partitions(services, directories) as services.partitions,
@@ -205,6 +207,7 @@ async def serve(
                 ) as network,
             ):
                 controller.on_publish(_adjusting(network, services))
+                starting.deadline = math.inf
                 on_ready(_ready(bound, directories))
                 await stop.wait()
         finally:
@@ -229,6 +232,16 @@ def _share_descriptors(settings: NetworkSettings, log: Log) -> OpenFiles:
             f"{open_files.connections_max} connections at once; more clients have to wait"
         )
     return open_files
+
+
+@asynccontextmanager
+async def _starting(config: BrokerConfig) -> AsyncIterator[trio.CancelScope]:
+    """Raises StartupError if ``server.max.startup.time.ms`` is over before the deadline has been lifted."""
+    limit_ms: int = config.get("server.max.startup.time.ms")
+    with trio.CancelScope(deadline=trio.current_time() + limit_ms / 1000) as scope:
+        yield scope
+    if scope.cancelled_caught:
+        raise StartupError(f"not up after server.max.startup.time.ms={limit_ms}")
 
 
 @asynccontextmanager

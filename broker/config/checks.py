@@ -313,21 +313,25 @@ def remarks(config: BrokerConfig) -> list[str]:
     """What the reader of the log should know about the settings, one line each."""
     lines: list[str] = []
     unknown: list[str] = []
-    ignored: list[str] = []
-    for name in config.static:
-        base = base_name(name)
-        known = find(Scope.BROKER, base)
+    ignored: dict[str, list[str]] = {}
+    for name in sorted(config.static):
+        known = find(Scope.BROKER, base_name(name))
         if known is None or known.is_dynamic_only:
             unknown.append(name)
         elif name == "authorizer.class.name":
             if config.get(name):
                 lines.append(f"{name} is set, but there is no authorizer yet: every client may do everything")
-        elif base != name or (not known.is_heeded and config.get(name) != known.default):
-            ignored.append(name)
+        elif known.name != name:
+            ignored.setdefault(known.reason or "kafka", []).append(name)
+        elif known.reason is not None and config.get(name) != known.default:
+            ignored.setdefault(known.reason, []).append(name)
     if unknown:
-        lines.append(f"unknown settings, ignored: {', '.join(map(_with_likely_name, sorted(unknown)))}")
+        lines.append(f"unknown settings, ignored: {', '.join(map(_with_likely_name, unknown))}")
     if ignored:
-        lines.append(f"settings without effect in this broker yet: {', '.join(sorted(ignored))}")
+        from broker.config.reasons import REASONS
+
+        said = [f"{', '.join(names)} ({REASONS[reason]})" for reason, names in ignored.items()]
+        lines.append(f"settings without effect in this broker: {'; '.join(said)}")
     return lines
 
 

@@ -62,7 +62,8 @@ class Definition:
 
     ``default_text`` is the default as a properties file would say it, ``None`` for "not set". ``synonyms``
     are the broker settings whose value is the default of a topic or group setting: the first that is set
-    counts. ``is_heeded`` says whether a broker setting has an effect yet.
+    counts. ``is_heeded`` says whether the setting acts as in Kafka; if not, ``reason`` is the word that says
+    why: see ``reasons``.
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class Definition:
         "is_heeded",
         "is_internal",
         "name",
+        "reason",
         "scope",
         "synonyms",
         "type_name",
@@ -94,6 +96,7 @@ class Definition:
         elif scope in (Scope.TOPIC, Scope.GROUP):
             self.synonyms = _synonyms(more.pop(0))
         self.is_heeded = "heeded" in more
+        self.reason = None if self.is_heeded else more[0]
         self.is_internal = "internal" in more
         self.is_dynamic_only = "dynamic-only" in more
         self.default_text: str | None = None if default == "null" else "" if default == '""' else default

@@ -31,8 +31,10 @@ class DynamicSettings:
             self._log.warn(complaint)
         for name, _ in sorted({*default.items(), *broker.items()} - before):
             known = find(Scope.BROKER, name)
-            if known is not None and known.update is not Update.READ_ONLY and not known.is_heeded:
-                self._log.info(f"the dynamic setting {name} has no effect in this broker yet")
+            if known is not None and known.update is not Update.READ_ONLY and known.reason is not None:
+                from broker.config.reasons import REASONS
+
+                self._log.info(f"the dynamic setting {name} has no effect here: {REASONS[known.reason]}")
 
     def publish(self, image: MetadataImage, changes: "MetadataChanges") -> None:
         """Follow a newly committed image."""

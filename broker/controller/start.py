@@ -136,10 +136,16 @@ def _open(services: "Services", node: Node) -> RaftService:
     directory = node.metadata_directory
     assert directory.id is not None, "it is formatted"
     log_config = LogConfig(
-        segment_bytes=config.get("metadata.log.segment.bytes"),
+        segment_bytes=config.get("internal.metadata.log.segment.bytes")
+        or config.get("metadata.log.segment.bytes"),
         segment_ms=config.get("metadata.log.segment.ms"),
+        file_delete_delay_ms=config.get("internal.metadata.delete.delay.millis"),
     )
-    log = MetadataLog(directory.open_metadata_log(log_config, now_ms=now_ms()), directory.services)
+    log = MetadataLog(
+        directory.open_metadata_log(log_config, now_ms=now_ms()),
+        directory.services,
+        batch_bytes_max=config.get("internal.metadata.max.batch.size.in.bytes"),
+    )
     loaded = log.load(services.cluster_id, now_ms=now_ms())
     return RaftService(
         log,

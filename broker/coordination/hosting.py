@@ -53,6 +53,8 @@ class CoordinatorService(ABC, Generic[M]):
     """What says how many partitions the topic will have, as long as it is not there."""
     kept: ClassVar[str]
     """What a partition keeps, for the operator: "groups"."""
+    load_buffer: ClassVar[str]
+    """The setting that says how much of a partition one read takes while it is loaded."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -152,7 +154,7 @@ class CoordinatorService(ABC, Generic[M]):
             self._on_request.add(partition)
             return
         clock = self.services.clock
-        log = LeaderLog(leader, self.services)
+        log = LeaderLog(leader, self.services, load_bytes_max=self.services.config.get(self.load_buffer))
         shard = self.new_shard(
             f"{self.topic}-{partition}",
             partition,

@@ -1,7 +1,7 @@
 """A shard's view of the partition that this broker leads for it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from protocol.errors import KafkaError
 from protocol.primitives import Buffer
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from broker.partitions.leader import Leader
     from broker.services import Services
 
-LOAD_BYTES_MAX: Final = 1024 * 1024
-"""What one read takes while loading: a thread is cheap, and memory is not."""
-
 
 class LeaderLog:
     """``ShardLog`` on top of the partition's ``Leader``."""
 
-    def __init__(self, leader: "Leader", services: "Services") -> None:
+    def __init__(self, leader: "Leader", services: "Services", *, load_bytes_max: int) -> None:
+        """``load_bytes_max`` is what one read takes while loading."""
         self.leader_epoch = leader.leader_epoch
+        self._load_bytes_max = load_bytes_max
         self._leader = leader
         self._services = services
 
@@ -50,7 +49,7 @@ class LeaderLog:
         return self._leader.append_own(RecordBatch(batch), now_ms, verification).base_offset
 
     async def read(self, offset: int) -> Buffer:
-        found = self._leader.log.read(offset, LOAD_BYTES_MAX)
+        found = self._leader.log.read(offset, self._load_bytes_max)
         if found is None:
             return b""
         return await self._services.run_blocking(found.read)

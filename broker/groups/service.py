@@ -39,6 +39,7 @@ class GroupService(CoordinatorService["GroupMachine"]):
     topic = GROUP_OFFSETS
     partition_count_setting = "offsets.topic.num.partitions"
     kept = "groups"
+    load_buffer = "offsets.load.buffer.size"
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)

@@ -35,28 +35,52 @@ async def keep_house(services: "Services", manager: "PartitionManager") -> None:
     """
     house = _House(services, manager)
     often = "replica.high.watermark.checkpoint.interval.ms"
+    soon, late = _after_an_interval, _after_the_start(services)
     checkpoints = ("log.flush.offset.checkpoint.interval.ms", "log.flush.start.offset.checkpoint.interval.ms")
     async with trio.open_nursery() as nursery:
-        for chore, settings in (
-            (house.write_high_watermarks, (often,)),
-            (house.flush_sealed_segments, (often,)),
-            (house.remove_deleted, (often,)),
-            (house.write_checkpoints, checkpoints),
-            (house.flush_old_records, ("log.flush.scheduler.interval.ms",)),
-            (house.apply_retention, ("log.retention.check.interval.ms",)),
-            (house.expire_producers, ("producer.id.expiration.check.interval.ms",)),
+        for chore, settings, first_ms in (
+            (house.write_high_watermarks, (often,), soon),
+            (house.flush_sealed_segments, (often,), soon),
+            (house.remove_deleted, (often,), soon),
+            (house.write_checkpoints, checkpoints, late),
+            (house.flush_old_records, ("log.flush.scheduler.interval.ms",), late),
+            (house.apply_retention, ("log.retention.check.interval.ms",), late),
+            (house.expire_producers, ("producer.id.expiration.check.interval.ms",), soon),
         ):
-            nursery.start_soon(_repeat, services, chore, settings)
+            nursery.start_soon(_repeat, services, chore, settings, first_ms)
 
 
-async def _repeat(services: "Services", chore: Chore, settings: Sequence[str]) -> None:
-    """Do a chore at the shortest of the intervals that ``settings`` name."""
-    while True:
-        interval_ms: int = min(services.config.get(setting) for setting in settings)
-        if interval_ms >= NEVER_MS:
-            return
-        await trio.sleep(interval_ms / 1000)
+async def _repeat(
+    services: "Services", chore: Chore, settings: Sequence[str], first_ms: Callable[[int], int]
+) -> None:
+    """Do a chore at the shortest of the intervals that ``settings`` name; ``first_ms`` says when first."""
+    interval_ms = _interval_ms(services, settings)
+    pause_ms = first_ms(interval_ms)
+    while interval_ms < NEVER_MS:
+        await trio.sleep(pause_ms / 1000)
         await chore()
+        pause_ms = interval_ms = _interval_ms(services, settings)
+
+
+def _interval_ms(services: "Services", settings: Sequence[str]) -> int:
+    interval_ms: int = min(services.config.get(setting) for setting in settings)
+    return interval_ms
+
+
+def _after_an_interval(interval_ms: int) -> int:
+    return interval_ms
+
+
+def _after_the_start(services: "Services") -> Callable[[int], int]:
+    """When a chore is done first that Kafka leaves for some time after a start.
+
+    Who has set only a short interval need not wait for longer than that.
+    """
+    name = "log.initial.task.delay.ms"
+    delay_ms: int = services.config.get(name)
+    if services.config.is_set(name):
+        return lambda _: delay_ms
+    return lambda interval_ms: min(delay_ms, interval_ms)
 
 
 class _House:

@@ -58,12 +58,15 @@ class Loaded(NamedTuple):
 class MetadataLog:
     """The log and the files beside it.  Called from one thread, but for what a FlushJob runs."""
 
-    def __init__(self, log: PartitionLog, services: LogServices) -> None:
+    def __init__(
+        self, log: PartitionLog, services: LogServices, *, batch_bytes_max: int = BATCH_BYTES_MAX
+    ) -> None:
         """``log`` is what ``LogDirectory.open_metadata_log`` gives, and ``services`` its directory's."""
         self.log = log
         self.directory = log.directory
         self.file_system = services.file_system
         self.removals = services.removals
+        self._batch_bytes_max = batch_bytes_max
 
     @property
     def end_offset(self) -> int:
@@ -98,7 +101,7 @@ class MetadataLog:
         return self._append(batch, epoch, now_ms)
 
     def _append(self, batch: bytearray, epoch: int, now_ms: int) -> int:
-        if len(batch) > BATCH_BYTES_MAX:
+        if len(batch) > self._batch_bytes_max:
             raise KafkaError(
                 ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
             )

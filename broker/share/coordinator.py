@@ -37,6 +37,7 @@ class ShareCoordinator(CoordinatorService["ShareStateMachine"]):
     topic = SHARE_GROUP_STATE
     partition_count_setting = "share.coordinator.state.topic.num.partitions"
     kept = "state of share groups"
+    load_buffer = "share.coordinator.load.buffer.size"
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)

@@ -31,6 +31,7 @@ class TransactionService(CoordinatorService["TransactionMachine"]):
     topic = TRANSACTION_STATE
     partition_count_setting = "transaction.state.log.num.partitions"
     kept = "transactions"
+    load_buffer = "transaction.state.log.load.buffer.size"
 
     @cached_property
     def settings(self) -> TransactionSettings:

@@ -116,7 +116,7 @@ def test_variables_are_settings_or_are_named_in_one_line(tmp_path: Path) -> None
     status, errors = started.stop()
     assert status == 0
     assert "environment variables that name no setting, ignored: KAFKA_OPTS, KAFKA_PORT" in errors
-    assert "settings without effect in this broker yet: num.io.threads" in errors
+    assert "settings without effect in this broker: num.io.threads" in errors
     assert "cluster.id=my-cluster" in (tmp_path / "from-variable" / "meta.properties").read_text()
 
 

@@ -49,6 +49,7 @@ def test_the_controller_is_not_asked_about_loggers() -> None:
     assert node.log.level is Level.DEBUG
 
 
+@pytest.mark.acts("request.timeout.ms")
 def test_a_controller_that_does_not_decide_is_reported_for_what_it_was_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -281,6 +281,7 @@ async def test_timestamps_too_far_ahead_are_refused_by_record() -> None:
         ([1000], Compression.NONE, 0),
     ],
 )
+@pytest.mark.acts("max.decompressed.message.bytes")
 async def test_records_that_are_larger_than_they_came(
     sizes: list[int], compression: Compression, code: int
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from broker.config.broker_config import BrokerConfig
 from broker.config.checks import base_name, check, check_is_served, remarks
 from broker.config.definitions import ConfigError
+from broker.config.reasons import REASONS
 from tests.broker.config.one_node import STATIC
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "configs" / "broker_checks.json"
@@ -117,10 +118,11 @@ def test_settings_that_do_nothing_are_named_once() -> None:
         )
     )
     unknown = "leader.replication.throttled.rate, message.format.version, zookeeper.connect"
-    ignored = "listener.name.plaintext.ssl.keystore.type, num.io.threads, ssl.keystore.location"
+    protected = "listener.name.plaintext.ssl.keystore.type, ssl.keystore.location"
+    threads = f"num.io.threads ({REASONS['threads']})"
     assert lines == [
         f"unknown settings, ignored: {unknown}",
-        f"settings without effect in this broker yet: {ignored}",
+        f"settings without effect in this broker: {protected} ({REASONS['security']}); {threads}",
     ]
 
 

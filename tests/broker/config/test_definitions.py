@@ -164,69 +164,7 @@ def sources() -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def is_used(known: Definition, code: str) -> bool:
-    """Whether code names the setting, or that of a topic or a group that has its default from it."""
-    if f'"{known.name}"' in code:
-        return True
-    return any(
-        f'"{own.name}"' in code or f".{own.name.replace('.', '_')}" in code
-        for scope in (Scope.TOPIC, Scope.GROUP)
-        for own in definitions(scope)
-        if known.name in (name for name, _ in own.synonyms)
-    )
-
-
-def test_a_setting_that_the_broker_reads_is_marked_as_heeded_and_no_other() -> None:
-    code = sources()
-    read = set(re.findall(r"""(?:\.get|\bget|is_set|_if_set)\((?:config, )?"([a-z.]+)"\)""", code))
+def test_a_setting_that_the_broker_reads_is_marked_as_heeded() -> None:
+    read = set(re.findall(r"""(?:\.get|\bget|is_set|_if_set)\((?:config, )?"([a-z.]+)"\)""", sources()))
     known_here = {known.name: known for known in definitions(Scope.BROKER)}
-    unmarked = {name for name in read & known_here.keys() if not known_here[name].is_heeded}
-    unused = {
-        known.name
-        for known in known_here.values()
-        if known.is_heeded and not is_used(known, code) and known.name not in HEEDED_BY_ANOTHER_NAME
-    }
-    assert unmarked == set()
-    assert unused == set()
-
-
-HEEDED_BY_ANOTHER_NAME = {
-    # The name is put together: compression.<codec>.level.
-    "compression.gzip.level",
-    "compression.lz4.level",
-    "compression.zstd.level",
-    # Checked at start: a node has both roles.
-    "process.roles",
-    # Read as the defaults and the bounds of what a group may set for itself.
-    "group.consumer.assignment.interval.ms",
-    "group.consumer.heartbeat.interval.ms",
-    "group.consumer.max.assignment.interval.ms",
-    "group.consumer.max.heartbeat.interval.ms",
-    "group.consumer.max.session.timeout.ms",
-    "group.consumer.min.assignment.interval.ms",
-    "group.consumer.min.heartbeat.interval.ms",
-    "group.consumer.min.session.timeout.ms",
-    "group.consumer.session.timeout.ms",
-    "group.share.max.assignment.interval.ms",
-    "group.share.max.heartbeat.interval.ms",
-    "group.share.max.session.timeout.ms",
-    "group.share.min.assignment.interval.ms",
-    "group.share.min.heartbeat.interval.ms",
-    "group.share.min.session.timeout.ms",
-    "group.streams.acceptable.recovery.lag",
-    "group.streams.assignment.interval.ms",
-    "group.streams.heartbeat.interval.ms",
-    "group.streams.initial.rebalance.delay.ms",
-    "group.streams.max.assignment.interval.ms",
-    "group.streams.max.heartbeat.interval.ms",
-    "group.streams.max.session.timeout.ms",
-    "group.streams.max.standby.replicas",
-    "group.streams.min.assignment.interval.ms",
-    "group.streams.min.heartbeat.interval.ms",
-    "group.streams.min.session.timeout.ms",
-    "group.streams.min.task.offset.interval.ms",
-    "group.streams.num.standby.replicas",
-    "group.streams.rack.aware.assignment.tags",
-    "group.streams.session.timeout.ms",
-    "group.streams.task.offset.interval.ms",
-}
+    assert {name for name in read & known_here.keys() if not known_here[name].is_heeded} == set()

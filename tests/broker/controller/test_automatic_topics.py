@@ -4,10 +4,12 @@ import pytest
 import trio
 import trio.testing
 
+from broker.config.definitions import Scope, find
 from broker.metadata.image import ResourceType
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from tests.broker.controller.node import ControllerNode
+from tests.broker.metadata.records import broker
 
 
 @pytest.fixture
@@ -127,3 +129,33 @@ async def test_internal_topics_as_the_settings_want_them() -> None:
     await carry_out(node)
     assert len(node.image.topics["__consumer_offsets"].partitions) == 7
     assert node.image.topic_config("__consumer_offsets")["segment.bytes"] == "2000000"
+
+
+@pytest.mark.acts(
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.replication.factor",
+    "share.coordinator.state.topic.min.isr",
+)
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("__consumer_offsets", "offsets.topic."),
+        ("__transaction_state", "transaction.state.log."),
+        ("__share_group_state", "share.coordinator.state.topic."),
+    ],
+)
+async def test_internal_topics_have_the_replicas_that_are_wanted(name: str, prefix: str) -> None:
+    """As many as the settings say, where there are enough brokers."""
+    wanted = {f"{prefix}replication.factor": "2", f"{prefix}min.isr": "1"}
+    node = ControllerNode({name: value for name, value in wanted.items() if find(Scope.BROKER, name)})
+    node.start()
+    node.raft.append([(record, max(type(record).versions)) for record in (broker(2), broker(3))])
+    node.raft.flush()
+    node.raft.image = node.raft.latest
+    node.services.automatic_topics.create([name])
+    await carry_out(node)
+    assert {len(partition.replicas) for partition in node.image.topics[name].partitions} == {2}
+    if name != "__consumer_offsets":
+        assert node.image.topic_config(name)["min.insync.replicas"] == "1"

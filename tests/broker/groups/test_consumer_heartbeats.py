@@ -141,6 +141,7 @@ def test_a_new_assignment_is_made_at_most_once_in_a_while(room: ConsumerRoom) ->
     assert room.consumers.target.epoch == 3
 
 
+@pytest.mark.acts("consumer.assignment.interval.ms")
 def test_a_group_may_do_without_that_pause(room: ConsumerRoom) -> None:
     room.configure("consumer.assignment.interval.ms", "0")
     room.entered("a")

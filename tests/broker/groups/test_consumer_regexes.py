@@ -2,8 +2,10 @@
 
 import pytest
 
+from broker.config.broker_config import BrokerConfig
 from broker.groups.heartbeats import REGEX_REFRESH_INTERVAL_MIN_MS
 from broker.groups.regular_expressions import check, resolve
+from broker.groups.settings import GroupSettings
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from tests.broker.groups.consumer_rooms import INTERVAL_MS, ConsumerRoom
@@ -57,6 +59,20 @@ def test_nothing_is_looked_up_again_for_nothing(room: ConsumerRoom) -> None:
         room.pass_ms(30_000)
         room.beat("a", 2)
     assert room.log.log_end == end + 1, "once in ten minutes, all the same"
+
+
+@pytest.mark.acts("group.consumer.regex.refresh.interval.ms")
+def test_how_often_an_expression_is_looked_up_again_can_be_set() -> None:
+    config = BrokerConfig({"group.consumer.regex.refresh.interval.ms": "20000"})
+    room = ConsumerRoom(GroupSettings.from_config(config))
+    room.create_topic("logs.a", 2)
+    join_by(room, "a", "logs.*")
+    room.beat("a", 1)
+    end = room.log.log_end
+    for seconds, written in ((19, 0), (2, 1)):
+        room.pass_ms(seconds * 1000)
+        room.beat("a", 2)
+        assert room.log.log_end == end + written
 
 
 def test_a_second_member_with_a_known_expression_is_assigned_at_once(room: ConsumerRoom) -> None:

@@ -295,6 +295,7 @@ async def test_thousands_of_groups_cost_no_task_each(autojump_clock: trio.testin
         assert {state(broker, f"group-{number}") for number in range(500)} == {"Empty"}
 
 
+@pytest.mark.acts("offsets.retention.minutes", "offsets.retention.check.interval.ms")
 async def test_offsets_expire(autojump_clock: trio.testing.MockClock) -> None:
     settings = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
     async with group_broker(settings) as broker:

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from trio.testing import MockClock
@@ -75,6 +76,7 @@ async def test_a_clean_log_is_left_alone_until_it_is_dirty_enough(autojump_clock
         assert broker.lines.getvalue() != told
 
 
+@pytest.mark.acts("min.cleanable.dirty.ratio")
 async def test_the_topic_says_how_dirty_is_dirty_enough(autojump_clock: MockClock) -> None:
     async with one_broker() as broker:
         broker.create_topic("t", settings=COMPACTED | {"min.cleanable.dirty.ratio": "1.0"})
@@ -88,6 +90,7 @@ async def test_the_topic_says_how_dirty_is_dirty_enough(autojump_clock: MockCloc
         assert len(offsets(broker, "t")) == 3
 
 
+@pytest.mark.acts("min.compaction.lag.ms")
 async def test_young_records_are_left_alone(autojump_clock: MockClock) -> None:
     async with one_broker() as broker:
         broker.create_topic("t", settings=COMPACTED | {"min.compaction.lag.ms": "60000"})
@@ -98,6 +101,7 @@ async def test_young_records_are_left_alone(autojump_clock: MockClock) -> None:
         assert len(offsets(broker, "t")) == 3
 
 
+@pytest.mark.acts("max.compaction.lag.ms")
 async def test_old_dirt_is_cleaned_even_if_there_is_little(autojump_clock: MockClock) -> None:
     async with one_broker() as broker:
         settings = {"min.cleanable.dirty.ratio": "1.0", "max.compaction.lag.ms": "60000"}
@@ -109,6 +113,7 @@ async def test_old_dirt_is_cleaned_even_if_there_is_little(autojump_clock: MockC
         assert len(offsets(broker, "t")) == 3
 
 
+@pytest.mark.acts("cleanup.policy")
 async def test_compacted_logs_may_be_shortened_too(autojump_clock: MockClock) -> None:
     async with one_broker() as broker:
         settings = {"cleanup.policy": "compact,delete", "retention.ms": "60000"}
@@ -125,6 +130,7 @@ async def test_compacted_logs_may_be_shortened_too(autojump_clock: MockClock) ->
     "settings",
     [{"log.cleaner.enable": "false"}, {"log.cleaner.threads": "0"}, {"log.cleaner.backoff.ms": "999999"}],
 )
+@pytest.mark.acts("log.cleaner.enable", "log.cleaner.threads", "log.cleaner.backoff.ms")
 async def test_the_cleaner_can_be_kept_off(settings: Mapping[str, str], autojump_clock: MockClock) -> None:
     async with one_broker(settings) as broker:
         broker.create_topic("t", settings=COMPACTED)
@@ -133,6 +139,7 @@ async def test_the_cleaner_can_be_kept_off(settings: Mapping[str, str], autojump
         assert len(offsets(broker, "t")) == 7
 
 
+@pytest.mark.acts("log.cleaner.dedupe.buffer.size")
 async def test_small_memory_takes_more_rounds(autojump_clock: MockClock) -> None:
     async with one_broker({"log.cleaner.dedupe.buffer.size": "1"}) as broker:
         broker.create_topic("t", settings=COMPACTED | {"min.cleanable.dirty.ratio": "0.0"})
@@ -140,6 +147,45 @@ async def test_small_memory_takes_more_rounds(autojump_clock: MockClock) -> None
         await pass_time(broker, 16_000)
         assert offsets(broker, "t") == [4, 5, 6]
         assert broker.lines.getvalue().count("is compacted up to") > 2
+
+
+@pytest.mark.acts("delete.retention.ms")
+@pytest.mark.parametrize(("retention_ms", "is_kept"), [("0", False), ("3600000", True)])
+async def test_how_long_a_deleted_key_is_told_of(
+    autojump_clock: MockClock, retention_ms: str, is_kept: bool
+) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", settings=COMPACTED | {"delete.retention.ms": retention_ms})
+        broker.produce("t", build_batch([(broker.clock.now_ms(), b"deleted", None, ())]))
+        for _ in range(3):
+            write_keys(broker, "t", 7)
+            await pass_time(broker, 16_000)
+        assert (0 in offsets(broker, "t")) == is_kept
+
+
+@pytest.mark.acts("log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second")
+async def test_memory_and_disk_are_shared_by_the_threads(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = []
+    begin = PartitionLog.begin_cleaning
+
+    def noted(log: PartitionLog, *arguments: Any, **how: Any) -> CleaningJob:
+        jobs.append((how["keys_max"], how["bytes_per_second"]))
+        return begin(log, *arguments, **how)
+
+    monkeypatch.setattr(PartitionLog, "begin_cleaning", noted)
+    settings = {
+        "log.cleaner.threads": "2",
+        "log.cleaner.dedupe.buffer.size": "48000",
+        "log.cleaner.io.buffer.load.factor": "0.5",
+        "log.cleaner.io.max.bytes.per.second": "3000000",
+    }
+    async with one_broker(settings) as broker:
+        broker.create_topic("t", settings=COMPACTED)
+        write_keys(broker, "t", 7)
+        await pass_time(broker, 16_000)
+    assert jobs == [(60, 1_500_000.0)]
 
 
 async def test_a_log_that_nobody_asked_for_is_cleaned_as_well(autojump_clock: MockClock) -> None:

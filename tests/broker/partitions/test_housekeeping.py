@@ -47,33 +47,66 @@ async def test_high_watermarks_are_written_when_they_have_moved(autojump_clock: 
         await pass_time(broker, 5000)
         assert checkpoint(broker, "replication-offset-checkpoint") == ["t 0 3"]
         syncs = broker.file_system.syncs
-        await pass_time(broker, 50_000)
+        await pass_time(broker, 20_000)
         assert broker.file_system.syncs == syncs
         broker.produce("t", some_batch(3))
         await pass_time(broker, 5000)
         assert checkpoint(broker, "replication-offset-checkpoint") == ["t 0 6"]
 
 
-async def test_recovery_points_and_log_starts_are_written_every_minute(autojump_clock: MockClock) -> None:
+async def test_recovery_points_and_log_starts_are_written_soon_after_a_start_and_then_every_minute(
+    autojump_clock: MockClock,
+) -> None:
     async with one_broker() as broker:
         broker.create_topic("t")
         broker.produce("t", some_batch(3))
         log = broker.partitions.leader("t", 0).log
         log.flush()
         log.delete_records_before(2)
-        await pass_time(broker, 59_000)
+        await pass_time(broker, 29_000)
         assert checkpoint(broker, "recovery-point-offset-checkpoint") == []
         await pass_time(broker, 1000)
         assert checkpoint(broker, "recovery-point-offset-checkpoint") == ["t 0 3"]
         assert checkpoint(broker, "log-start-offset-checkpoint") == ["t 0 2"]
+        log.delete_records_before(3)
+        await pass_time(broker, 59_000)
+        assert checkpoint(broker, "log-start-offset-checkpoint") == ["t 0 2"]
+        await pass_time(broker, 1000)
+        assert checkpoint(broker, "log-start-offset-checkpoint") == ["t 0 3"]
 
 
-async def test_the_shorter_of_both_checkpoint_intervals_holds(autojump_clock: MockClock) -> None:
-    async with one_broker({"log.flush.start.offset.checkpoint.interval.ms": "1000"}) as broker:
+@pytest.mark.acts("log.initial.task.delay.ms")
+async def test_the_first_time_may_be_set(autojump_clock: MockClock) -> None:
+    """Later than an interval, too."""
+    async with one_broker({"log.initial.task.delay.ms": "50000", **RETENTION}) as broker:
+        broker.create_topic("t", settings=LARGE)
+        produce_segments(broker, "t", 3)
+        broker.partitions.leader("t", 0).log.delete_records_before(1)
+        await pass_time(broker, 49_000)
+        assert bases(broker, "t") == [0, 1, 2]
+        await pass_time(broker, 1000)
+        assert bases(broker, "t") == [1, 2]
+
+
+@pytest.mark.acts("log.flush.offset.checkpoint.interval.ms", "log.flush.start.offset.checkpoint.interval.ms")
+@pytest.mark.parametrize("which", ["offset", "start.offset"])
+async def test_the_shorter_of_both_checkpoint_intervals_holds(autojump_clock: MockClock, which: str) -> None:
+    async with one_broker({f"log.flush.{which}.checkpoint.interval.ms": "1000"}) as broker:
         broker.create_topic("t")
         broker.produce("t", some_batch(3))
         await pass_time(broker, 1000)
         assert checkpoint(broker, "recovery-point-offset-checkpoint") == ["t 0 0"]
+
+
+@pytest.mark.acts("replica.high.watermark.checkpoint.interval.ms")
+async def test_how_often_high_watermarks_are_written_can_be_set(autojump_clock: MockClock) -> None:
+    async with one_broker({"replica.high.watermark.checkpoint.interval.ms": "9000"}) as broker:
+        broker.create_topic("t")
+        broker.produce("t", some_batch(3))
+        await pass_time(broker, 8900)
+        assert checkpoint(broker, "replication-offset-checkpoint") == []
+        await pass_time(broker, 100)
+        assert checkpoint(broker, "replication-offset-checkpoint") == ["t 0 3"]
 
 
 async def test_a_checkpoint_that_cannot_be_written_is_only_late(autojump_clock: MockClock) -> None:
@@ -161,6 +194,7 @@ async def test_a_flush_without_room_for_the_epochs_comes_later(autojump_clock: M
         assert told.responses[0].partition_responses[0].error_code == ErrorCode.NONE
 
 
+@pytest.mark.acts("flush.ms", "log.flush.scheduler.interval.ms")
 async def test_records_are_fsynced_when_they_are_as_old_as_the_topic_says(autojump_clock: MockClock) -> None:
     async with one_broker({"log.flush.scheduler.interval.ms": "1000"}) as broker:
         broker.create_topic("t", settings={"flush.ms": "3000"})
@@ -176,6 +210,7 @@ async def test_records_are_fsynced_when_they_are_as_old_as_the_topic_says(autoju
         assert [log.recovery_point for log in logs] == [4, 0]
 
 
+@pytest.mark.acts("log.retention.check.interval.ms")
 async def test_segments_that_nobody_can_read_are_dropped(autojump_clock: MockClock) -> None:
     async with one_broker({"log.retention.check.interval.ms": "10000"}) as broker:
         broker.create_topic("t", settings={"segment.bytes": "1048576"})
@@ -201,6 +236,7 @@ def bases(broker: OneBroker, topic: str) -> list[int]:
     return [segment.base_offset for segment in broker.partitions.leader(topic, 0).log.segments]
 
 
+@pytest.mark.acts("retention.ms")
 async def test_old_segments_go_and_readers_are_told(autojump_clock: MockClock) -> None:
     async with one_broker(RETENTION) as broker:
         broker.create_topic("t", settings=LARGE | {"retention.ms": "60000"})
@@ -217,6 +253,7 @@ async def test_old_segments_go_and_readers_are_told(autojump_clock: MockClock) -
         assert broker.produce("t").base_offset == 3
 
 
+@pytest.mark.acts("retention.bytes", "cleanup.policy")
 async def test_retention_follows_the_settings_of_topic_and_broker(autojump_clock: MockClock) -> None:
     async with one_broker(RETENTION | {"log.retention.bytes": "1300000"}) as broker:
         broker.create_topic("t", settings=LARGE | {"retention.bytes": "-1"})
@@ -269,6 +306,7 @@ async def test_segments_that_cannot_be_renamed_stay_until_next_time(autojump_clo
         assert bases(broker, "t") == [4]
 
 
+@pytest.mark.acts("producer.id.expiration.ms", "producer.id.expiration.check.interval.ms")
 async def test_idle_producers_are_forgotten(autojump_clock: MockClock) -> None:
     intervals = {"producer.id.expiration.check.interval.ms": "1000", "producer.id.expiration.ms": "60000"}
     async with one_broker(intervals) as broker:
@@ -281,6 +319,7 @@ async def test_idle_producers_are_forgotten(autojump_clock: MockClock) -> None:
         assert log.active_producers() == []
 
 
+@pytest.mark.acts("file.delete.delay.ms")
 async def test_deleted_folders_are_removed_when_their_time_has_come(autojump_clock: MockClock) -> None:
     async with one_broker() as broker:
         topic_id = broker.create_topic("t", settings={"file.delete.delay.ms": "20000"})

@@ -200,6 +200,7 @@ async def test_what_the_broker_writes_itself_does_not_wait() -> None:
         assert len(records(broker)) == 7
 
 
+@pytest.mark.acts("replica.alter.log.dirs.io.max.bytes.per.second")
 async def test_it_keeps_to_its_rate(autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moves, "COPY_BYTES", 1000)
     async with one_broker(paths=PATHS) as broker:
@@ -232,6 +233,51 @@ async def test_no_rate_at_all_is_a_slow_one(
         assert broker.partitions.moves._moves["t", 0].future.log_end == 1
         await trio.sleep(30)
         assert home(broker) == B
+
+
+@pytest.mark.acts(
+    "alter.log.dirs.replication.quota.window.num", "alter.log.dirs.replication.quota.window.size.seconds"
+)
+@pytest.mark.parametrize(("samples", "seconds"), [("2", "3"), ("3", "2")])
+async def test_what_was_copied_is_forgotten_in_time(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, samples: str, seconds: str
+) -> None:
+    monkeypatch.setattr(moves, "COPY_BYTES", 1000)
+    settings = {
+        "alter.log.dirs.replication.quota.window.num": samples,
+        "alter.log.dirs.replication.quota.window.size.seconds": seconds,
+    }
+    async with one_broker(settings, paths=PATHS) as broker:
+        await filled(broker, batches=0)
+        for _ in range(3):
+            broker.produce("t", some_batch(1, size=900))
+        broker.config.apply_dynamic({"replica.alter.log.dirs.io.max.bytes.per.second": "1"}, {})
+        await move(broker, B)
+        await trio.sleep(5.5)
+        assert broker.partitions.moves._moves["t", 0].future.log_end == 1
+        await trio.sleep(6)
+        assert broker.partitions.moves._moves["t", 0].future.log_end == 2
+        await trio.sleep(7)
+        assert home(broker) == B
+
+
+@pytest.mark.acts("num.replica.alter.log.dirs.threads")
+@pytest.mark.parametrize(("threads", "at_once"), [("1", 1), ("2", 2)])
+async def test_so_many_move_at_once(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, threads: str, at_once: int
+) -> None:
+    monkeypatch.setattr(moves, "COPY_BYTES", 1000)
+    async with one_broker({"num.replica.alter.log.dirs.threads": threads}, paths=PATHS) as broker:
+        broker.config.apply_dynamic({"replica.alter.log.dirs.io.max.bytes.per.second": "1"}, {})
+        for topic in ("t", "u"):
+            broker.create_topic(topic, directory=directory_id(A))
+            await settle()
+            for _ in range(3):
+                broker.produce(topic, some_batch(1, size=900))
+            await move(broker, B, topic)
+        await trio.sleep(1)
+        copied = [move.future.log_end for move in broker.partitions.moves._moves.values()]
+        assert sum(map(bool, copied)) == at_once
 
 
 async def test_described_while_it_moves(monkeypatch: pytest.MonkeyPatch) -> None:

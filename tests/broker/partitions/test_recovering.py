@@ -76,6 +76,7 @@ async def test_what_is_large_comes_last(monkeypatch: pytest.MonkeyPatch) -> None
             assert broker.partitions.leader("t", partition).log.log_end == 12
 
 
+@pytest.mark.acts("num.recovery.threads.per.data.dir")
 async def test_every_directory_has_its_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovering, "LOGS_AT_ONCE", 1)
     before = await crashed()

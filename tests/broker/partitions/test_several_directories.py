@@ -130,6 +130,7 @@ class TestPlacement:
 
 
 class TestCordonedDirectories:
+    @pytest.mark.acts("cordoned.log.dirs")
     async def test_they_take_no_new_replicas(self) -> None:
         async with one_broker(paths=PATHS) as broker:
             broker.apply(FeatureLevelRecord(name="metadata.version", feature_level=30))

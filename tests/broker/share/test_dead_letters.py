@@ -132,6 +132,7 @@ async def test_a_queue_of_small_batches_gets_as_many_as_it_takes(autojump_clock:
         assert max(batch.size_bytes for batch in batches(it)) <= 600
 
 
+@pytest.mark.acts("errors.deadletterqueue.copy.record.enable")
 async def test_a_record_too_large_to_copy_is_told_of_without(autojump_clock: MockClock) -> None:
     async with desk() as it:
         set_up(it, copies=True)
@@ -183,6 +184,11 @@ async def test_a_disk_that_cannot_be_read_takes_the_contents_and_not_the_broker(
         assert "go to a dead letter queue without their contents: cannot read" in it.broker.lines
 
 
+@pytest.mark.acts(
+    "errors.deadletterqueue.auto.create.topics.enable",
+    "errors.deadletterqueue.group.enable",
+    "errors.deadletterqueue.topic.name",
+)
 async def test_a_queue_is_made_if_the_cluster_allows_it(autojump_clock: MockClock) -> None:
     async with desk(errors_deadletterqueue_auto_create_topics_enable="true") as it:
         set_up(it)
@@ -208,6 +214,7 @@ async def test_what_is_being_buried_holds_nobody_up(autojump_clock: MockClock) -
         assert await it.fetch("a", 3) == [(10, 11, 1)]
 
 
+@pytest.mark.acts("share.delivery.count.limit")
 async def test_what_nobody_acknowledges_in_time_goes_to_the_queue(autojump_clock: MockClock) -> None:
     async with desk() as it:
         set_up(it, share_delivery_count_limit="2")

@@ -1,5 +1,8 @@
 """Share groups: members, epochs, who reads what, and what is stored."""
 
+import pytest
+
+from broker.config.broker_config import BrokerConfig
 from broker.coordination.tickets import Ticket
 from broker.groups.requests import ConsumerGroupDescription
 from broker.groups.settings import GroupSettings
@@ -38,6 +41,18 @@ def test_the_share_coordinator_is_asked_once_and_again_after_a_while() -> None:
     room.pass_ms(31_000)
     room.share("a", epoch)
     assert len(room.performed) == 2, "the first answer may have been lost"
+
+
+@pytest.mark.acts("group.share.initialize.retry.interval.ms")
+def test_how_soon_it_is_asked_again_can_be_set() -> None:
+    config = BrokerConfig({"group.share.initialize.retry.interval.ms": "7000"})
+    room = ShareRoom(GroupSettings.from_config(config))
+    room.create_topic("t", 1)
+    epoch = room.entered_share("a", "t").member_epoch
+    for seconds, asked in ((6, 1), (2, 2)):
+        room.pass_ms(seconds * 1000)
+        room.share("a", epoch)
+        assert len(room.performed) == asked
 
 
 def test_state_that_could_not_be_made_is_asked_for_again() -> None:

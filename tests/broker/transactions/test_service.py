@@ -241,6 +241,7 @@ async def test_time_runs_out(autojump_clock: trio.testing.MockClock) -> None:
         assert end(broker, writer, COMMIT) == ErrorCode.PRODUCER_FENCED
 
 
+@pytest.mark.acts("transactional.id.expiration.ms")
 async def test_an_id_expires(autojump_clock: trio.testing.MockClock) -> None:
     settings = {"transactional.id.expiration.ms": "3600000"}
     async with group_broker(settings) as broker:
@@ -388,6 +389,7 @@ async def test_an_answer_that_comes_after_the_end_opens_nothing() -> None:
         assert last_stable(broker) == log.log_end
 
 
+@pytest.mark.acts("transaction.partition.verification.enable")
 async def test_verification_can_be_turned_off() -> None:
     async with group_broker({"transaction.partition.verification.enable": "false"}) as broker:
         make_topics(broker)

@@ -63,6 +63,18 @@ def test_a_new_group_waits_for_more_members() -> None:
     assert sorted(given[0]["0"] + given[1]["0"]) == [0, 1, 2, 3]
 
 
+@pytest.mark.acts("streams.initial.rebalance.delay.ms")
+def test_how_long_a_new_group_waits_is_its_own_affair() -> None:
+    room = StreamsRoom()
+    room.configure("streams.initial.rebalance.delay.ms", "9000")
+    room.create_topic("t", 4)
+    room.enrolled("a")
+    room.pass_ms(8999)
+    assert room.app.target_epoch < room.app.group_epoch
+    room.pass_ms(1)
+    assert room.app.target_epoch == room.app.group_epoch
+
+
 async def test_a_broker_that_has_loaded_a_group_does_not_wait_again() -> None:
     room = StreamsRoom()
     room.create_topic("t", 4)
@@ -71,6 +83,7 @@ async def test_a_broker_that_has_loaded_a_group_does_not_wait_again() -> None:
     assert told(room.work("a").active_tasks) == {"0": [0, 1, 2, 3]}
 
 
+@pytest.mark.acts("streams.assignment.interval.ms")
 def test_an_assignment_waits_for_its_interval(room: StreamsRoom) -> None:
     room.configure("streams.assignment.interval.ms", "1000")
     room.enrolled("a")
@@ -197,6 +210,7 @@ def test_tasks_that_nobody_can_have_are_refused(room: StreamsRoom) -> None:
         assert (refused.error_code, refused.error_message) == (ErrorCode.INVALID_REQUEST, why)
 
 
+@pytest.mark.acts("streams.num.standby.replicas")
 def test_copies_are_kept_in_other_processes(room: StreamsRoom) -> None:
     for name in ("t-by-word", "t-seen-log", "t-counts-log"):
         room.create_topic(name, 4)
@@ -284,6 +298,7 @@ def test_a_static_member_in_another_process_costs_a_new_assignment(room: Streams
     assert room.enrolled("b", instance_id="i").member_epoch == 3
 
 
+@pytest.mark.acts("streams.rack.aware.assignment.tags")
 def test_members_without_wanted_tags_are_told(room: StreamsRoom) -> None:
     room.configure("streams.rack.aware.assignment.tags", "zone,rack")
     response = room.enrolled("a", tags={"zone": "z"})

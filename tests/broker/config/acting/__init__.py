@@ -1,0 +1,1 @@
+"""Settings at work: a whole broker that was given one behaves otherwise than it would without."""

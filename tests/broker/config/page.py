@@ -1,0 +1,71 @@
+"""SETTINGS.md, printed from the tables: ``python -m tests.broker.config.page`` writes it anew."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from broker.config.definitions import OTTLA_DEFAULTS, Definition, Scope, definitions
+from broker.config.documentation import documentation
+from broker.config.reasons import REASONS
+
+PAGE = Path(__file__).parents[3] / "SETTINGS.md"
+
+HEADINGS = {
+    Scope.BROKER: "Settings of a broker",
+    Scope.TOPIC: "Settings of a topic",
+    Scope.GROUP: "Settings of a group",
+    Scope.CLIENT_METRICS: "Settings of a client metrics subscription",
+    Scope.QUOTA: "Quotas",
+}
+
+INTRODUCTION = """\
+# Settings
+
+Every setting of Apache Kafka 4.4.0 is known, checked, described and kept as there. Most act as there, and a
+test shows it; those that do not are named with the reason. (Printed by `python -m tests.broker.config.page`.)
+
+How a broker's setting can be changed: *at start* only; for *this broker* while it runs; or for
+*all* brokers at once as well. Settings of topics, groups and the others can be changed at any time.
+`kafka-configs --describe --all` shows the values of a running broker.
+"""
+
+CHANGED = {"read-only": "at start", "per-broker": "this broker", "cluster-wide": "all"}
+
+
+def page() -> str:
+    """The whole page."""
+    return INTRODUCTION + "".join(line for scope in Scope for line in section(scope))
+
+
+def section(scope: Scope) -> Iterator[str]:
+    """What is said of one kind of settings."""
+    known = definitions(scope)
+    acting = [one for one in known if one.is_heeded]
+    yield f"\n## {HEADINGS[scope]}\n"
+    if acting:
+        is_broker = scope is Scope.BROKER
+        yield "\n| setting | default | " + ("changed | " if is_broker else "") + "meaning |\n"
+        yield "|---|---|" + ("---|" if is_broker else "") + "---|\n"
+        for one in acting:
+            yield f"| `{one.name}` | {default(one)} | "
+            yield f"{CHANGED[one.update.value]} | " if is_broker else ""
+            yield f"{meaning(one)} |\n"
+    reasons = sorted({one.reason for one in known if one.reason is not None})
+    if reasons:
+        yield f"\n### {'Without effect' if acting else 'All without effect'}\n"
+    for reason in reasons:
+        names = [f"`{one.name}`" for one in known if one.reason == reason]
+        yield f"\n{REASONS[reason][0].upper()}{REASONS[reason][1:]}: {', '.join(names)}.\n"
+
+
+def default(one: Definition) -> str:
+    """The default; in bold where it is not Kafka's."""
+    text = "not set" if one.default_text is None else f"`{one.default_text}`" if one.default_text else "empty"
+    return f"**{text}**" if one.scope is Scope.BROKER and one.name in OTTLA_DEFAULTS else text
+
+
+def meaning(one: Definition) -> str:
+    return (documentation(one.scope, one.name) or "").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
