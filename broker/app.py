@@ -42,6 +42,7 @@ from broker.node_directories import NodeDirectories, hold_directories, identify
 from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
+from broker.quotas.desk import ClientQuotas
 from broker.raft.service import QuorumMismatch
 from broker.raft.voter_changes import open_voter_changes
 from broker.raft.voters import VoterEndpoint
@@ -171,6 +172,9 @@ async def serve(
             services.automatic_topics = AutomaticTopics(services)
             services.producer_ids = ProducerIds(controller, services.node_id)
             services.telemetry = TelemetryService(services)
+            services.quotas = quotas = ClientQuotas(services.config, services.clock)
+            quotas.load(controller.image)
+            controller.on_publish(quotas.publish)
             dynamic = DynamicSettings(services.config, services.log)
             dynamic.load(controller.image)
             controller.on_publish(dynamic.publish)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broker.metadata.image import MetadataImage
     from broker.metadata.producer_ids import ProducerIds
     from broker.partitions.manager import PartitionManager
+    from broker.quotas.desk import ClientQuotas
     from broker.raft.voter_changes import VoterChanges
     from broker.share.coordinator import ShareCoordinator
     from broker.share.host import ShareHost
@@ -41,6 +42,7 @@ class Services:
     advertised: "Advertised"
     automatic_topics: "AutomaticTopics"
     producer_ids: "ProducerIds"
+    quotas: "ClientQuotas"
     partitions: "PartitionManager"
     groups: "GroupService"
     transactions: "TransactionService"

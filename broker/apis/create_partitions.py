@@ -7,6 +7,7 @@ from broker.controller.topics import Growth, create_partitions
 from broker.metadata.image import MetadataImage
 from broker.network.call import Call
 from broker.network.waiting import Waiting
+from broker.quotas.mutations import mutation_quota
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.create_partitions import (
@@ -16,20 +17,24 @@ from protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+STRICT_QUOTA_VERSION = 3  # KIP-599
+
 
 def handle(
     request: CreatePartitionsRequest, call: Call
 ) -> CreatePartitionsResponse | Waiting[CreatePartitionsResponse]:
+    quota = mutation_quota(call, strict_from=STRICT_QUOTA_VERSION)
     counts = Counter(topic.name for topic in request.topics)
     duplicates = [name for name, count in counts.items() if count > 1]
     wanted = [_growth(topic) for topic in request.topics if counts[topic.name] == 1]
     chance = call.services.identifiers.random
 
     def command(image: MetadataImage) -> Decision[dict[str, KafkaError | None]]:
-        decision = create_partitions(image, wanted, chance)
+        decision = create_partitions(image, wanted, chance, quota.take)
         return Decision([], decision.reply) if request.validate_only else decision
 
     def build(outcome: dict[str, KafkaError | None] | KafkaError) -> CreatePartitionsResponse:
+        quota.charge()
         if isinstance(outcome, KafkaError):
             return CreatePartitionsResponse(
                 results=[_result(topic.name, outcome) for topic in request.topics]

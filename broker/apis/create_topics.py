@@ -10,6 +10,7 @@ from broker.metadata.image import MetadataImage
 from broker.metadata.topic_names import CLUSTER_METADATA
 from broker.network.call import Call
 from broker.network.waiting import Waiting
+from broker.quotas.mutations import mutation_quota
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.create_topics import (
@@ -20,17 +21,22 @@ from protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
+STRICT_QUOTA_VERSION = 6  # KIP-599
+
 
 def handle(request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse | Waiting[CreateTopicsResponse]:
     services = call.services
+    quota = mutation_quota(call, strict_from=STRICT_QUOTA_VERSION)
     refused = refuse(request.topics)
     topics = [topic for topic in request.topics if topic.name not in refused]
 
     def command(image: MetadataImage) -> Decision[dict[str, TopicResult]]:
-        decision = create_topics(image, [_wanted(topic) for topic in topics], topic_defaults(services))
+        wanted = [_wanted(topic) for topic in topics]
+        decision = create_topics(image, wanted, topic_defaults(services), quota.take)
         return Decision([], decision.reply) if request.validate_only else decision
 
     def build(outcome: dict[str, TopicResult] | KafkaError) -> CreateTopicsResponse:
+        quota.charge()
         if isinstance(outcome, KafkaError):
             return CreateTopicsResponse(topics=[_refusal(topic.name, outcome) for topic in request.topics])
         results = [_result(topic, outcome[topic.name], call) for topic in topics]

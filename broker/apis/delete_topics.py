@@ -4,14 +4,17 @@ from collections import Counter
 from typing import NamedTuple
 
 from broker.controller.decision import Decision
-from broker.controller.topics import delete_topics
+from broker.controller.topics import TakePermits, delete_topics
 from broker.metadata.image import MetadataImage
 from broker.network.call import Call
 from broker.network.waiting import Waiting
+from broker.quotas.mutations import mutation_quota
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
 from protocol.uuids import ZERO_UUID
+
+STRICT_QUOTA_VERSION = 5  # KIP-599
 
 
 class Asked(NamedTuple):
@@ -33,11 +36,13 @@ def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse | W
     asked = sort_out(request)
     if not asked.names and not asked.ids:
         return DeleteTopicsResponse(responses=asked.refused)
+    quota = mutation_quota(call, strict_from=STRICT_QUOTA_VERSION)
 
     def command(image: MetadataImage) -> Decision[list[DeletableTopicResult]]:
-        return delete_asked(image, asked)
+        return delete_asked(image, asked, quota.take)
 
     def build(outcome: list[DeletableTopicResult] | KafkaError) -> DeleteTopicsResponse:
+        quota.charge()
         if isinstance(outcome, KafkaError):
             return error_response(request, outcome.code)
         return DeleteTopicsResponse(responses=asked.refused + outcome)
@@ -77,7 +82,9 @@ def sort_out(request: DeleteTopicsRequest) -> Asked:
     )
 
 
-def delete_asked(image: MetadataImage, asked: Asked) -> Decision[list[DeletableTopicResult]]:
+def delete_asked(
+    image: MetadataImage, asked: Asked, take_permits: TakePermits
+) -> Decision[list[DeletableTopicResult]]:
     """Delete what exists; the reply says what became of each name and id."""
     results = []
     found: dict[bytes, str] = {}
@@ -101,7 +108,7 @@ def delete_asked(image: MetadataImage, asked: Asked) -> Decision[list[DeletableT
             results.append(_result(name, topic.id, error))
         else:
             found[topic.id] = name
-    decision = delete_topics(image, found)
+    decision = delete_topics(image, found, take_permits)
     results += [_result(found[topic_id], topic_id, error) for topic_id, error in decision.reply.items()]
     return Decision(decision.records, results)
 

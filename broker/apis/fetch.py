@@ -9,6 +9,7 @@ from broker.partitions.leader_hints import leader_hint
 from broker.partitions.long_poll import LongPoll
 from broker.partitions.manager import PartitionManager
 from broker.partitions.read import UNKNOWN, IsolationLevel, Round, read_partitions
+from broker.quotas.sizes import fetched_bytes
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.fetch import (
@@ -54,6 +55,8 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
             return error_response(request, error.code)
         isolation = IsolationLevel.READ_UNCOMMITTED
     max_bytes = min(request.max_bytes, call.services.config.get("fetch.max.bytes"))
+    if call.meter is not None and replica_id < 0:
+        max_bytes = min(max_bytes, call.meter.fetch_bytes_max)
     min_bytes = min(request.min_bytes, max_bytes)
 
     def read(*, has_waited: bool) -> Round:
@@ -103,8 +106,23 @@ def replica_id_of(request: FetchRequest, call: Call) -> int:
 
 def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -> FetchResponse:
     """The answer to what was read, without what the session need not repeat."""
+    meter = call.meter
+    if meter is not None and replica_id >= 0:
+        meter.settle_exempt()
+    elif meter is not None:
+        size_bytes = 0
+        if meter.counts_fetched:
+            told = context.preview(result.readings)
+            size_bytes = fetched_bytes(tell(call, FetchResponse(), told, replica_id), call.version)
+        if meter.settle_fetch(size_bytes):
+            error_code, session_id = context.answer_nothing()
+            return FetchResponse(error_code=error_code, session_id=session_id)
     error_code, session_id, told = context.answer(result.readings, call.received_ms)
-    response = FetchResponse(error_code=error_code, session_id=session_id)
+    return tell(call, FetchResponse(error_code=error_code, session_id=session_id), told, replica_id)
+
+
+def tell(call: Call, response: FetchResponse, told: list[Reading], replica_id: int) -> FetchResponse:
+    """Put readings into an answer."""
     topic: FetchableTopicResponse | None = None
     topic_name: str | bytes | None = None
     for reading in told:

@@ -1,6 +1,6 @@
 """ShareFetch (78): members of a share group acquire records, and acknowledge earlier ones (KIP-932)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import trio
 
@@ -9,6 +9,7 @@ from broker.network.call import Call
 from broker.network.waiting import Waiting
 from broker.partitions.leader_hints import leader_hint
 from broker.partitions.read import IsolationLevel
+from broker.quotas.sizes import fetched_bytes
 from broker.share.acknowledging import begin_acknowledging, check_enabled, check_member
 from broker.share.acquiring import AcquireMode
 from broker.share.fetching import Fetched, Results, ShareFetching, Wanted
@@ -163,6 +164,8 @@ class Fetch:
             self._results = {}
             return None
         max_bytes = min(request.max_bytes, services.config.get("fetch.max.bytes"))
+        if self._call.meter is not None:
+            max_bytes = min(max_bytes, self._call.meter.fetch_bytes_max)
         isolation = group_setting(services, self._key.group_id, "share.isolation.level")
         wanted = Wanted(
             self._key.group_id,
@@ -225,30 +228,43 @@ class Fetch:
             )
         )
         answers: dict[TopicPartition, PartitionData] = {}
-        for partition, fetched in {**(self._results or {}), **self._refused}.items():
-            if self._must_tell(partition, fetched):
-                answers[partition] = self._partition_data(partition, fetched, response)
+        results = {**(self._results or {}), **self._refused}
+        if not self._is_throttled(results):
+            for partition, fetched in results.items():
+                if self._must_tell(self._session.must_tell, partition, fetched):
+                    answers[partition] = self._partition_data(partition, fetched, response)
         for partition, ticket in self._tickets.items():
             data = answers.get(partition)
             if data is None:
                 data = answers[partition] = PartitionData(partition_index=partition.partition, records=b"")
             data.acknowledge_error_code = ticket.outcome.error
             data.acknowledge_error_message = ticket.outcome.text
-        topics: dict[bytes, ShareFetchableTopicResponse] = {}
-        for partition, data in answers.items():
-            topic = topics.get(partition.topic_id)
-            if topic is None:
-                topic = topics[partition.topic_id] = ShareFetchableTopicResponse(topic_id=partition.topic_id)
-                response.responses.append(topic)
-            topic.partitions.append(data)
+        add_topics(response, answers)
         if request.share_session_epoch == FINAL_EPOCH:
             call.services.share.service.close_session(self._key)
         return response
 
-    def _must_tell(self, partition: TopicPartition, fetched: Fetched) -> bool:
+    def _is_throttled(self, results: Results) -> bool:
+        """Whether these records are more than the client may have now.  It gets none then, as in Kafka: they
+        stay acquired for as long as if it had got them."""
+        meter = self._call.meter
+        if meter is None:
+            return False
+        size_bytes = 0
+        if meter.counts_fetched:
+            response = ShareFetchResponse()
+            answers = {
+                partition: self._partition_data(partition, fetched, response)
+                for partition, fetched in results.items()
+                if self._must_tell(self._session.would_tell, partition, fetched)
+            }
+            size_bytes = fetched_bytes(add_topics(response, answers), self._call.version)
+        return meter.settle_fetch(size_bytes) > 0
+
+    def _must_tell(self, ask: Callable[..., bool], partition: TopicPartition, fetched: Fetched) -> bool:
         if self._request.share_session_epoch == INITIAL_EPOCH:
             return True
-        return self._session.must_tell(
+        return ask(
             partition,
             has_records=len(fetched.records) > 0,
             has_error=fetched.error is not ErrorCode.NONE,
@@ -282,6 +298,20 @@ class Fetch:
         node = hint.node
         if node is not None and all(known.node_id != node.id for known in endpoints):
             endpoints.append(NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack))
+
+
+def add_topics(
+    response: ShareFetchResponse, answers: Mapping[TopicPartition, PartitionData]
+) -> ShareFetchResponse:
+    """Put the answers of partitions into that of the request."""
+    topics: dict[bytes, ShareFetchableTopicResponse] = {}
+    for partition, data in answers.items():
+        topic = topics.get(partition.topic_id)
+        if topic is None:
+            topic = topics[partition.topic_id] = ShareFetchableTopicResponse(topic_id=partition.topic_id)
+            response.responses.append(topic)
+        topic.partitions.append(data)
+    return response
 
 
 def error_response(request: ShareFetchRequest, code: ErrorCode) -> ShareFetchResponse:

@@ -104,6 +104,8 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1),
         _api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0),
         _api(ApiKey.OFFSET_DELETE, 0, 0),
+        _api(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
+        _api(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1),
         _api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0),
         _api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0),
         _api(ApiKey.DESCRIBE_QUORUM, 0, 2, on_controller=True),

@@ -55,8 +55,8 @@ controller.quorum.fetch.timeout.ms                        INT       2000        
 controller.quorum.request.timeout.ms                      INT       2000                 0..             MEDIUM  read-only     heeded
 controller.quorum.retry.backoff.ms                        INT       20                   0..             LOW     read-only     heeded
 controller.quorum.voters                                  LIST      ""                   voters          HIGH    read-only     heeded
-controller.quota.window.num                               INT       11                   1..             LOW     read-only     quotas
-controller.quota.window.size.seconds                      INT       1                    1..             LOW     read-only     quotas
+controller.quota.window.num                               INT       11                   1..             LOW     read-only     heeded
+controller.quota.window.size.seconds                      INT       1                    1..             LOW     read-only     heeded
 controller.socket.timeout.ms                              INT       30000                any             MEDIUM  read-only     brokers
 cordoned.log.dirs                                         LIST      ""                   []?             MEDIUM  per-broker    heeded
 create.topic.policy.class.name                            CLASS     null                 any             LOW     read-only     classes
@@ -241,8 +241,8 @@ producer.id.expiration.ms                                 INT       86400000    
 producer.purgatory.purge.interval.requests                INT       1000                 any             MEDIUM  read-only     waiting
 queued.max.request.bytes                                  LONG      -1                   any             MEDIUM  read-only     heeded
 queued.max.requests                                       INT       500                  1..             HIGH    read-only     threads
-quota.window.num                                          INT       11                   1..             LOW     read-only     quotas
-quota.window.size.seconds                                 INT       1                    1..             LOW     read-only     quotas
+quota.window.num                                          INT       11                   1..             LOW     read-only     heeded
+quota.window.size.seconds                                 INT       1                    1..             LOW     read-only     heeded
 remote.fetch.max.wait.ms                                  INT       500                  1..             MEDIUM  cluster-wide  tiered
 remote.list.offsets.request.timeout.ms                    LONG      30000                1..             MEDIUM  cluster-wide  tiered
 remote.log.index.file.cache.total.size.bytes              LONG      1073741824           1..             LOW     cluster-wide  tiered
@@ -479,8 +479,8 @@ metrics      LIST  ""      []  heeded
 """
 
 QUOTA = """\
-consumer_byte_rate        LONG    9223372036854775807  any  quotas
-controller_mutation_rate  DOUBLE  2.147483647E9        any  quotas
-producer_byte_rate        LONG    9223372036854775807  any  quotas
-request_percentage        DOUBLE  2.147483647E9        any  quotas
+consumer_byte_rate        LONG    9223372036854775807  any  heeded
+controller_mutation_rate  DOUBLE  2.147483647E9        any  heeded
+producer_byte_rate        LONG    9223372036854775807  any  heeded
+request_percentage        DOUBLE  2.147483647E9        any  heeded
 """

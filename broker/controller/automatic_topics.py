@@ -11,7 +11,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
-    from broker.controller.topics import NewTopic, TopicDefaults, TopicResult
+    from broker.controller.topics import NewTopic, TakePermits, TopicDefaults, TopicResult
     from broker.services import Services
 
 NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -41,13 +41,22 @@ class AutomaticTopics:
         self._services = services
         self._under_way: dict[str, list[Done]] = {}
 
-    def create(self, names: Iterable[str]) -> None:
-        """Begin to create these topics.  Who asks again later will find them, or that they cannot be made."""
+    def create(self, names: Iterable[str], take_permits: "TakePermits | None" = None) -> None:
+        """Begin to create these topics.  Who asks again later will find them, or that they cannot be made.
+
+        ``take_permits`` asks the quota of whoever wants them.
+        """
         for name in names:
             if name != topic_names.CLUSTER_METADATA:
-                self.ensure(name, _ignore)
+                self.ensure(name, _ignore, take_permits=take_permits)
 
-    def ensure(self, name: str, done: Done, settings: Mapping[str, str] = NO_SETTINGS) -> None:
+    def ensure(
+        self,
+        name: str,
+        done: Done,
+        settings: Mapping[str, str] = NO_SETTINGS,
+        take_permits: "TakePermits | None" = None,
+    ) -> None:
         """Call ``done`` when the topic exists, at once if it does, or with the reason why it cannot be made.
 
         The broker's own topics are made as its settings want them, all others with its defaults and with
@@ -63,9 +72,10 @@ class AutomaticTopics:
         self._under_way[name] = [done]
 
         def command(image: MetadataImage) -> "Decision[dict[str, TopicResult]]":
-            from broker.controller.topics import create_topics
+            from broker.controller.topics import create_topics, everything
 
-            return create_topics(image, [self._wanted(image, name, settings)], topic_defaults(self._services))
+            wanted = [self._wanted(image, name, settings)]
+            return create_topics(image, wanted, topic_defaults(self._services), take_permits or everything)
 
         self._services.controller.submit(command, lambda outcome: self._finish(name, outcome))
 

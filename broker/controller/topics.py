@@ -61,9 +61,19 @@ class TopicDefaults(NamedTuple):
 
 TopicResult = MadeTopic | KafkaError
 
+TakePermits = Callable[[int], None]
+"""Asks for permission to make or remove so many partitions (KIP-599); raises THROTTLING_QUOTA_EXCEEDED."""
+
+
+def everything(_: int) -> None:
+    """Permission for whatever it is."""
+
 
 def create_topics(
-    image: MetadataImage, wanted: Sequence[NewTopic], defaults: TopicDefaults
+    image: MetadataImage,
+    wanted: Sequence[NewTopic],
+    defaults: TopicDefaults,
+    take_permits: TakePermits = everything,
 ) -> Decision[dict[str, TopicResult]]:
     """Make each topic that can be made; the reply says for every name what became of it.
 
@@ -78,6 +88,7 @@ def create_topics(
             _check_name(image, topic.name)
             settings = _settings(topic, defaults)
             replicas = _replicas(image, topic, defaults)
+            take_permits(len(replicas))
         except KafkaError as error:
             results[topic.name] = error
             continue
@@ -104,7 +115,10 @@ class Growth(NamedTuple):
 
 
 def create_partitions(
-    image: MetadataImage, wanted: Sequence[Growth], chance: random.Random
+    image: MetadataImage,
+    wanted: Sequence[Growth],
+    chance: random.Random,
+    take_permits: TakePermits = everything,
 ) -> Decision[dict[str, KafkaError | None]]:
     """Give each topic as many partitions as it is to have; the reply has None for what is done.
 
@@ -123,7 +137,7 @@ def create_partitions(
     results: dict[str, KafkaError | None] = {}
     for growth in wanted:
         try:
-            records += _grow(image, growth, chance)
+            records += _grow(image, growth, chance, take_permits)
         except KafkaError as error:
             results[growth.name] = error
         else:
@@ -132,13 +146,19 @@ def create_partitions(
 
 
 def delete_topics(
-    image: MetadataImage, topic_ids: Iterable[bytes]
+    image: MetadataImage, topic_ids: Iterable[bytes], take_permits: TakePermits = everything
 ) -> Decision[dict[bytes, KafkaError | None]]:
     """Remove topics with all their partitions and settings; the reply has None for what is gone."""
     records: list[VersionedRecord] = []
     results: dict[bytes, KafkaError | None] = {}
     for topic_id in topic_ids:
-        if topic_id in image.topics_by_id:
+        topic = image.topics_by_id.get(topic_id)
+        if topic is not None:
+            try:
+                take_permits(len(topic.partitions))
+            except KafkaError as error:
+                results[topic_id] = error
+                continue
             records.append((RemoveTopicRecord(topic_id=topic_id), 0))
             results[topic_id] = None
         else:
@@ -276,7 +296,9 @@ def _assigned_replicas(image: MetadataImage, topic: NewTopic) -> list[tuple[int,
     return [replicas[index] for index in range(len(replicas))]
 
 
-def _grow(image: MetadataImage, growth: Growth, chance: random.Random) -> list[VersionedRecord]:
+def _grow(
+    image: MetadataImage, growth: Growth, chance: random.Random, take_permits: TakePermits
+) -> list[VersionedRecord]:
     topic = image.topics.get(growth.name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -289,6 +311,13 @@ def _grow(image: MetadataImage, growth: Growth, chance: random.Random) -> list[V
             f"The topic {growth.name} currently has {present} partition(s); "
             f"{growth.partition_count} would not be an increase.",
         )
+    additional = growth.partition_count - present
+    if growth.assignments is not None and len(growth.assignments) != additional:
+        raise _bad_assignment(
+            f"Attempted to add {additional} additional partition(s), but only "
+            f"{len(growth.assignments)} assignment(s) were specified."
+        )
+    take_permits(additional)
     replicas = _additional_replicas(image, topic, growth, chance)
     return _partition_records(image, topic.id, present, replicas)
 
@@ -305,11 +334,6 @@ def _additional_replicas(
             partition_count=additional,
             replication_factor=replication_factor,
             chance=chance,
-        )
-    if len(growth.assignments) != additional:
-        raise _bad_assignment(
-            f"Attempted to add {additional} additional partition(s), but only "
-            f"{len(growth.assignments)} assignment(s) were specified."
         )
     replicas = []
     for index, broker_ids in enumerate(growth.assignments, start=present):

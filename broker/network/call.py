@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from broker.quotas.desk import Meter
     from broker.services import Services
 
 
@@ -37,13 +38,14 @@ class ConnectionState:
     """What is known about a connection for as long as it lasts.  Handlers may read and write it.
 
     ``client_software_name`` and ``client_software_version`` are what ApiVersions v3+ told (KIP-511), or
-    empty.
+    empty.  ``deaf_until`` is Trio's time up to which nothing more is read (KIP-219).
     """
 
     __slots__ = (
         "_when_closed",
         "client_software_name",
         "client_software_version",
+        "deaf_until",
         "listener",
         "local_address",
         "number",
@@ -57,10 +59,15 @@ class ConnectionState:
         self.local_address = local_address
         self.client_software_name = ""
         self.client_software_version = ""
+        self.deaf_until = 0.0
         self._when_closed: dict[Hashable, Callable[[], None]] | None = None
 
     def __str__(self) -> str:
         return f"{self.peer} ({self.listener.name})"
+
+    def mute(self, until: float) -> None:
+        """Be deaf until then, or longer if something else has made it so."""
+        self.deaf_until = max(self.deaf_until, until)
 
     def when_closed(self, key: Hashable, callback: Callable[[], None]) -> None:
         """Call this when the connection ends, in the place of what was given under the same key."""
@@ -80,6 +87,9 @@ class Call:
 
     ``received_ms`` is the wall time at which its last byte was read.
     """
+
+    meter: "Meter | None" = None
+    """What the request uses of its client's quotas; None while nobody has any."""
 
     __slots__ = ("api_key", "client_id", "connection", "correlation_id", "received_ms", "services", "version")
 
@@ -119,3 +129,23 @@ class Call:
     def local_address(self) -> Address:
         """The address by which the peer reached us."""
         return self.connection.local_address
+
+
+class MeteredCall(Call):
+    """A request whose client may have quotas."""
+
+    __slots__ = ("meter",)
+
+    def __init__(
+        self,
+        services: "Services",
+        connection: ConnectionState,
+        api_key: int,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        received_ms: int,
+        meter: "Meter",
+    ) -> None:
+        super().__init__(services, connection, api_key, version, correlation_id, client_id, received_ms)
+        self.meter = meter

@@ -192,6 +192,8 @@ class Connection:
     async def _receive(self) -> bool:
         """Wait for bytes, sending answers that become ready meanwhile.  False when the peer has no more."""
         inbox, peer = self._inbox, self._peer
+        if self.state.deaf_until:
+            await self._wait_until_heard()
         wanted = inbox.wanted
         if wanted:
             memory = self._surroundings.memory
@@ -226,6 +228,8 @@ class Connection:
         dispatch, state, inbox, owed = self._dispatch, self.state, self._inbox, self._owed
         poison = self._surroundings.poison_frames
         for handled, frame in enumerate(inbox.frames(), 1):
+            if state.deaf_until:
+                await self._wait_until_heard()
             if owed and not dispatch.may_overlap(frame):
                 await self._settle()
             if len(frame) < limits.LONG_STEP_BYTES:
@@ -260,6 +264,15 @@ class Connection:
         if inbox.lent is not None:
             self._surroundings.memory.give_back(self, inbox.lent)
             inbox.lent = None
+
+    async def _wait_until_heard(self) -> None:
+        """Send what is owed, and be deaf for as long as the client is throttled."""
+        while self.state.deaf_until:
+            await self._settle()
+            until = self.state.deaf_until
+            await trio.sleep_until(until)
+            if self.state.deaf_until == until:
+                self.state.deaf_until = 0.0
 
     async def _start_later(self, frame: memoryview, outcome: NotYet) -> list[Part] | Pending:
         """Start a request again as soon as it can be handled; those before it are answered meanwhile."""

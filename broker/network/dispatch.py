@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from broker.apis.table import Api
 from broker.errors import CloseConnection, DecodeError, ErrorCode, KafkaError, error_code_of
-from broker.network.call import Call, ConnectionState
+from broker.network.call import Call, ConnectionState, MeteredCall
 from broker.network.sending import Part
 from broker.network.waiting import NotYet, Waiting
 from protocol.api_keys import ApiKey
@@ -48,6 +48,7 @@ class Dispatcher:
 
     def __init__(self, services: "Services", apis: Iterable[Api]) -> None:
         self._services = services
+        self._quotas = services.quotas
         self._apis = {int(api.key): _ServedApi(api) for api in apis}
 
     def may_overlap(self, frame: memoryview) -> bool:
@@ -78,11 +79,20 @@ class Dispatcher:
         except DecodeError as error:
             raise CloseConnection(f"its request cannot be read: {error}") from error
         services = self._services
-        call = Call(services, connection, key, version, correlation_id, client_id, services.clock.now_ms())
+        now_ms = services.clock.now_ms()
+        if self._quotas.is_active:
+            meter = self._quotas.meter(client_id, len(frame), connection)
+            call: Call = MeteredCall(
+                services, connection, key, version, correlation_id, client_id, now_ms, meter
+            )
+        else:
+            call = Call(services, connection, key, version, correlation_id, client_id, now_ms)
         try:
             answer = api.module.handle(request, call)
             if isinstance(answer, Waiting):
                 if not answer.is_answered:
+                    if call.meter is not None:
+                        call.meter.pause()
                     return PendingRequest(self, api, request, call, answer)
                 answer = answer.result()
             return self._encode(api, call, answer)
@@ -95,6 +105,8 @@ class Dispatcher:
 
     def finish(self, pending: "PendingRequest") -> list[Part]:
         """The answer of a request that had to wait.  Raises ``CloseConnection`` and nothing else."""
+        if pending.call.meter is not None:
+            pending.call.meter.resume()
         try:
             return self._encode(pending.api, pending.call, pending.waiting.result())
         except CloseConnection:
@@ -110,6 +122,17 @@ class Dispatcher:
             raise CloseConnection(f"{api.name} cannot be served") from error
 
     def _encode(self, api: "_ServedApi", call: Call, answer: object) -> list[Part]:
+        meter = call.meter
+        if meter is not None:
+            throttle_ms = meter.settle(api.key, answer)
+            if throttle_ms and answer is not None:
+                answer = api.throttled(answer, call.version, throttle_ms)
+            parts = self._encode_settled(api, call, answer)
+            meter.has_answered()
+            return parts
+        return self._encode_settled(api, call, answer)
+
+    def _encode_settled(self, api: "_ServedApi", call: Call, answer: object) -> list[Part]:
         if answer is None:
             return _NO_ANSWER
         version = call.version
@@ -239,6 +262,17 @@ class _ServedApi:
         answers_flexible = self._response.flexible and self.key != ApiKey.API_VERSIONS
         self.answer_flexible_from = self._response.flexible.start if answers_flexible else self.last + 1
         self.loaded = True
+
+    def throttled(self, answer: object, version: int, throttle_ms: int) -> object:
+        """The same answer, with the time that its client has to wait, if it can say so."""
+        for field in self._response.declared_fields:
+            if field.name == "throttle_time_ms" and version in field.versions:
+                if not isinstance(answer, bytes):
+                    answer.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]
+                else:
+                    assert field is self._response.declared_fields[0]
+                    answer = _SIZE.pack(throttle_ms) + answer[_SIZE.size :]
+        return answer
 
     def error_response(
         self, request: Message, version: int, code: ErrorCode, message: str | None

@@ -72,6 +72,16 @@ class WantedPartition:
         self.current_leader_epoch = request.current_leader_epoch
         self.last_fetched_epoch = request.last_fetched_epoch
 
+    def would_tell(self, news: "Reading") -> bool:
+        """Whether an incremental answer would have to mention ``news``, if there was one."""
+        return (
+            news.records_size_bytes > 0
+            or news.diverging is not None
+            or self.told_high_watermark != news.high_watermark
+            or self.told_log_start != news.log_start
+            or news.error_code != 0
+        )
+
     def must_tell(self, news: "Reading") -> bool:
         """Whether an incremental answer has to mention ``news``; remembers what it then says."""
         tell = news.records_size_bytes > 0 or news.diverging is not None
@@ -208,13 +218,34 @@ class FetchContext:
         self.partitions = partitions
         """In the order in which they share the request's bytes."""
 
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether another request of the session came meanwhile."""
+        return self._session is not None and self._session.epoch != self._expected_epoch
+
+    def preview(self, readings: list[Reading]) -> list[Reading]:
+        """The readings that ``answer`` would tell; nothing is remembered of them."""
+        if self.error_code or self.is_overtaken:
+            return []
+        if self._session is None:
+            return readings
+        return [reading for reading in readings if reading.wanted.would_tell(reading)]
+
+    def answer_nothing(self) -> tuple[int, int]:
+        """Error code and session id for a client that is told nothing, because it has to wait."""
+        if self._session is None:
+            return ErrorCode.NONE, NO_SESSION
+        if self.is_overtaken:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH, self._session.id
+        return ErrorCode.NONE, self._session.id
+
     def answer(self, readings: list[Reading], now_ms: int) -> tuple[int, int, list[Reading]]:
         """Error code, session id and the readings to tell."""
         if self.error_code:
             return self.error_code, NO_SESSION, []
         session = self._session
         if session is not None:
-            if session.epoch != self._expected_epoch:  # another request overtook this one
+            if self.is_overtaken:
                 return ErrorCode.INVALID_FETCH_SESSION_EPOCH, NO_SESSION, []
             return ErrorCode.NONE, session.id, session.select(readings)
         if self._open is not None:

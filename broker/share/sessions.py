@@ -51,18 +51,23 @@ class ShareSession:
         for partition in forgotten:
             self.partitions.pop(partition, None)
 
+    def would_tell(self, partition: TopicPartition, *, has_records: bool, has_error: bool) -> bool:
+        """Whether an answer would be about this partition, if there was one."""
+        place = self.partitions.get(partition)
+        return has_records or has_error or (place is not None and place.must_tell)
+
     def must_tell(self, partition: TopicPartition, *, has_records: bool, has_error: bool) -> bool:
         """Whether an answer is about this partition; then the session goes on from there.
 
         Who got records goes to the end, so that each has its turn.
         """
+        tell = self.would_tell(partition, has_records=has_records, has_error=has_error)
         place = self.partitions.get(partition)
-        if place is None:
-            return has_records or has_error
-        if has_records:
-            del self.partitions[partition]
-        self.partitions[partition] = place._replace(must_tell=has_error)
-        return has_records or has_error or place.must_tell
+        if place is not None:
+            if has_records:
+                del self.partitions[partition]
+            self.partitions[partition] = place._replace(must_tell=has_error)
+        return tell
 
 
 def next_epoch(epoch: int) -> int:

@@ -35,6 +35,11 @@ Json = Any
 
 NOW: Final = "<now>"
 
+A_WHILE: Final = "<a while>"
+
+THROTTLE_TIME: Final = "throttle_time_ms"
+"""How long a client has to wait depends on when it came, and how much later its last request."""
+
 SOME_TEXT: Final = "<text>"
 
 INTERNAL: Final = "__"
@@ -111,6 +116,8 @@ def _value(field: Field, value: Any, path: str, names: Names) -> Json:
         return Unnamed(DRAWN[path], value)
     if path in RECALLED:
         return names.recall(RECALLED[path], value)
+    if field.name == THROTTLE_TIME:
+        return A_WHILE
     if path in TIMES:
         return _time(value, names.origin.began_ms)
     return names.address(ADDRESSES[path], value) if path in ADDRESSES else value

@@ -28,17 +28,6 @@ ONE_NAME_TWICE: Final = (
     "the RE2 of C++, which is used here, lets groups share a name; topics are matched without"
 )
 
-SERVED_LATER: Final[dict[str, tuple[str, ...]]] = {
-    "quotas are not served yet": ("describe_client_quotas", "alter_client_quotas"),
-}
-"""APIs that only Kafka announces."""
-
-UNANNOUNCED: Final = tuple(
-    Known("*", ANYTHING, NOTHING, reason, f"/api_keys/{name}")
-    for reason, names in SERVED_LATER.items()
-    for name in names
-)
-
 TASKS_OF_A_REFUSED_ID: Final = (
     "Kafka hands the tasks of the epoch to the former id of a static member as soon as that asks, and then "
     "refuses it: the member itself gets none when it comes back"
@@ -91,5 +80,4 @@ KNOWN: Final = (
         "success",
         TASKS_OF_A_REFUSED_ID,
     ),
-    *UNANNOUNCED,
 )

@@ -13,6 +13,7 @@ ADDS = "partitions are added on the way (KIP-890)"
 NO_MEMBERS = "members are not named (before KIP-447)"
 NO_SASL = "nobody has to authenticate"
 NO_TOKENS = "who has not authenticated may have no tokens"
+NO_REFUSAL = "what is too much is carried out, and its client waits (before KIP-599)"
 NO_BODY = "the request has no body that could be cut off"
 
 EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
@@ -60,6 +61,9 @@ EMPTY: Final[dict[tuple[str, str], dict[str, str]]] = {
     ("ApiVersions", "REBOOTSTRAP_REQUIRED"): {"0-4": "clients do not say whom they want (before KIP-1242)"},
     ("ApiVersions", "UNSUPPORTED_VERSION"): {"1-5": "the answer to an unknown version is of version 0"},
     ("ApiVersions", "closed"): {"0-2": NO_BODY},
+    ("CreateTopics", "THROTTLING_QUOTA_EXCEEDED"): {"2-5": NO_REFUSAL},
+    ("DeleteTopics", "THROTTLING_QUOTA_EXCEEDED"): {"1-4": NO_REFUSAL},
+    ("CreatePartitions", "THROTTLING_QUOTA_EXCEEDED"): {"0-2": NO_REFUSAL},
     ("DeleteTopics", "UNKNOWN_TOPIC_ID"): {"1-5": NO_IDS},
     ("InitProducerId", "INVALID_PRODUCER_EPOCH"): {
         "0-2": "producers do not say who they were (before KIP-360)",

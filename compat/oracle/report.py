@@ -9,7 +9,7 @@ from compat.oracle.compare import differences, in_words, judge
 from compat.oracle.conversation import Conversation
 from compat.oracle.conversations import CONVERSATIONS
 from compat.oracle.definitions import differences as definition_differences
-from compat.oracle.differences import KNOWN, SERVED_LATER, UNANNOUNCED
+from compat.oracle.differences import KNOWN
 from compat.oracle.explore import explore
 from compat.oracle.grid import make_grid
 from compat.oracle.jars import find_jars
@@ -104,12 +104,7 @@ def exceptions() -> Iterator[str]:
             yield f"    {field}{': ' if reason else ''}{reason}"
     yield "Known differences, each with what Kafka and what Ottla answers:"
     for known in KNOWN:
-        if known not in UNANNOUNCED:
-            yield (
-                f"    {known.where} {known.path}".rstrip() + f": {known.kafka}, {known.ours}: {known.reason}"
-            )
-    for reason, names in SERVED_LATER.items():
-        yield f"    Not announced, because {reason}: {', '.join(names)}"
+        yield f"    {known.where} {known.path}".rstrip() + f": {known.kafka}, {known.ours}: {known.reason}"
 
 
 def told(what: str, found: Sequence[str]) -> bool:

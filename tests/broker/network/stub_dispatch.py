@@ -54,8 +54,8 @@ class StubDispatch:
 
     ``now…`` is answered at once with itself, ``silent`` with nothing, ``wait…`` when the test says so,
     ``over…`` likewise but such requests may overlap, ``held…`` likewise but keeping its bytes, ``later…``
-    when the test has said so as often as ``not_yet`` tells, ``bad…`` closes.  Other
-    words are looked up in ``answers``.
+    when the test has said so as often as ``not_yet`` tells, ``bad…`` closes, ``deaf…`` is answered with
+    itself, and nothing is heard for ten seconds.  Other words are looked up in ``answers``.
     """
 
     def __init__(self) -> None:
@@ -80,6 +80,8 @@ class StubDispatch:
             return self.answers[word]()
         if word.startswith(b"bad"):
             raise CloseConnection(f"{word.decode()} is not a word")
+        if word.startswith(b"deaf"):
+            connection.mute(trio.current_time() + 10)
         if word.startswith((b"wait", b"over", b"held")):
             waiting = self.waitings[word] = self.make_waiting(word)
             return StubPending(waiting, may_overlap=self.may_overlap(frame))

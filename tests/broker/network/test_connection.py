@@ -609,3 +609,50 @@ async def test_it_knows_what_closing_would_lose() -> None:
         await note(b"now")
         assert math.isfinite(served.peer.transfers)
     assert states == [True, False, True, False, False, True, False]
+
+
+async def test_a_throttled_peer_is_answered_at_once_and_not_heard_for_a_while(
+    autojump_clock: MockClock,
+) -> None:
+    served = Served()
+    async with serving(served):
+        served.peer.feed(framed(b"now 1", b"deaf", b"now 2"))
+        await trio.sleep(9.9)
+        assert served.answers == [b"now 1", b"deaf"]
+        served.peer.feed(framed(b"now 3"))
+        await trio.sleep(0.2)
+        assert served.answers == [b"now 1", b"deaf", b"now 2", b"now 3"]
+
+
+async def test_nothing_is_read_from_a_throttled_peer(autojump_clock: MockClock) -> None:
+    served = Served()
+    async with serving(served):
+        assert await served.exchange(b"deaf") == [b"deaf"]
+        before = served.connection.transfers
+        served.peer.feed(framed(b"now"))
+        await trio.sleep(9.9)
+        assert served.connection.transfers == before
+        await trio.sleep(0.2)
+        assert served.answers == [b"deaf", b"now"]
+
+
+async def test_what_a_throttled_peer_is_owed_leaves_when_it_is_there(autojump_clock: MockClock) -> None:
+    served = Served()
+    async with serving(served):
+        served.peer.feed(framed(b"over 1", b"deaf", b"now"))
+        await wait_all_tasks_blocked()
+        served.dispatch.waitings[b"over 1"].answer(b"one")
+        await trio.sleep(0.1)
+        assert served.answers == [b"one", b"deaf"]
+        await trio.sleep(10)
+        assert served.answers == [b"one", b"deaf", b"now"]
+
+
+async def test_a_throttled_connection_can_be_closed(autojump_clock: MockClock) -> None:
+    served = Served()
+    async with serving(served):
+        assert await served.exchange(b"deaf", b"now") == [b"deaf"]
+        assert served.connection.owes_nothing
+        served.connection.close(None)
+        await wait_all_tasks_blocked()
+        assert served.peer.is_closed

@@ -52,7 +52,9 @@ class Desk:
     def __init__(self) -> None:
         self.output = io.StringIO()
         services = SimpleNamespace(
-            clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000), log=Log(self.output)
+            clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000),
+            log=Log(self.output),
+            quotas=SimpleNamespace(is_active=False),
         )
         self.dispatcher = Dispatcher(cast(Services, services), APIS.values())
         self.connection = ConnectionState(
