@@ -39,3 +39,4 @@ class GoClient(NamedTuple):
 
 FRANZ = GoClient("compat.go_franz", "github.com/twmb/franz-go")
 SARAMA = GoClient("compat.go_sarama", "github.com/IBM/sarama")
+SEGMENTIO = GoClient("compat.go_segmentio", "github.com/segmentio/kafka-go")

@@ -135,7 +135,7 @@ type Place [2]int64
 // A Group is what there is to say of one.
 type Group struct {
 	State    string   `json:"state"`
-	Protocol string   `json:"protocol"`
+	Protocol string   `json:"protocol,omitempty"` // empty: the library does not tell
 	Members  []Member `json:"members"`
 }
 

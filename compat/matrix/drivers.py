@@ -6,6 +6,8 @@ from importlib import metadata
 from types import MappingProxyType
 from typing import NamedTuple
 
+from compat.c_kcat import command as kcat
+from compat.c_kcat.catalogue import kcat_catalogue
 from compat.go_driver import client as go_clients
 from compat.go_sarama import versions as sarama_versions
 from compat.java_client import program as java_client
@@ -64,6 +66,11 @@ def _node_driver(client: node_clients.NodeClient) -> Driver:
     )
 
 
+def _kcat_command() -> list[str]:
+    kcat.find_kcat()
+    return [sys.executable, "-m", "compat.c_kcat"]
+
+
 DRIVERS: dict[str, Driver] = {
     driver.client: driver
     for driver in (
@@ -90,6 +97,12 @@ DRIVERS: dict[str, Driver] = {
             pinned_version=go_clients.SARAMA.pinned_version,
         ),
         Driver(
+            client="kafka-go",
+            language="Go",
+            command=go_clients.SEGMENTIO.driver_command,
+            pinned_version=go_clients.SEGMENTIO.pinned_version,
+        ),
+        Driver(
             client=sarama_versions.CLIENT,
             language="Go",
             command=lambda: go_clients.SARAMA.driver_command(".versions"),
@@ -98,6 +111,13 @@ DRIVERS: dict[str, Driver] = {
         ),
         _node_driver(node_clients.KAFKAJS),
         _node_driver(node_clients.PLATFORMATIC),
+        Driver(
+            client=kcat.CLIENT,
+            language="C",
+            command=_kcat_command,
+            pinned_version=lambda: kcat.VERSION,
+            catalogue=kcat_catalogue,
+        ),
         Driver(
             client=streams.CLIENT,
             language="Java",

@@ -3,7 +3,7 @@
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 SCENARIOS_FILE = Path(__file__).with_name("scenarios.toml")
 
@@ -40,28 +40,26 @@ class Catalogue(NamedTuple):
 @cache
 def shared() -> Catalogue:
     """The list that most clients share."""
-    return Catalogue("", areas(), scenarios())
+    return read("", SCENARIOS_FILE)
 
 
-@cache
 def areas() -> tuple[Area, ...]:
-    """All areas of the shared list, in its order."""
-    return tuple(Area(name, table["title"]) for name, table in _document().items())
+    """All areas of the shared list."""
+    return shared().areas
 
 
-@cache
 def scenarios() -> dict[str, Scenario]:
-    """All scenarios of the shared list by name, in its order."""
+    """All scenarios of the shared list by name."""
+    return shared().scenarios
+
+
+def read(title: str, file: Path) -> Catalogue:
+    """A list that is written down in a file."""
+    document = tomllib.loads(file.read_text())
     found: dict[str, Scenario] = {}
-    for area, table in _document().items():
+    for area, table in document.items():
         for name, fields in table["scenarios"].items():
             if name in found:
-                raise ValueError(f"{SCENARIOS_FILE.name} has two scenarios called {name}")
+                raise ValueError(f"{file.name} has two scenarios called {name}")
             found[name] = Scenario(name=name, area=area, **fields)
-    return found
-
-
-@cache
-def _document() -> dict[str, Any]:
-    with SCENARIOS_FILE.open("rb") as file:
-        return tomllib.load(file)
+    return Catalogue(title, tuple(Area(name, table["title"]) for name, table in document.items()), found)

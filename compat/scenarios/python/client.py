@@ -141,8 +141,8 @@ class MemberDescription(NamedTuple):
 class GroupDescription(NamedTuple):
     state: str
     """In Kafka's spelling: ``Stable``."""
-    protocol: str
-    """The assignor that the members agreed on."""
+    protocol: str | None
+    """The assignor that the members agreed on.  None: the library does not tell."""
     members: list[MemberDescription]
 
 

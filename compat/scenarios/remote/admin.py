@@ -174,4 +174,4 @@ def group_in(fields: dict[str, Any]) -> GroupDescription:
         )
         for member in fields["members"]
     ]
-    return GroupDescription(fields["state"], fields["protocol"], members)
+    return GroupDescription(fields["state"], fields.get("protocol"), members)
