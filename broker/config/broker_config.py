@@ -25,6 +25,10 @@ class BrokerConfig:
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:
+        if "config.providers" in static:
+            from broker.config.providers import resolve
+
+            static = resolve(static)
         self.static: Mapping[str, str] = MappingProxyType(_with_both_ids(static))
         self.dynamic_default: Mapping[str, str] = NOTHING
         self.dynamic_broker: Mapping[str, str] = NOTHING

@@ -316,6 +316,8 @@ def remarks(config: BrokerConfig) -> list[str]:
     ignored: dict[str, list[str]] = {}
     for name in sorted(config.static):
         known = find(Scope.BROKER, base_name(name))
+        if name.startswith("config.providers."):
+            continue  # what a provider is told
         if known is None or known.is_dynamic_only:
             unknown.append(name)
         elif name == "authorizer.class.name":

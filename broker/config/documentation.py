@@ -106,7 +106,7 @@ broker.id                                             Old name of node.id.
 broker.rack                                           The rack, or zone, in which the broker stands.
 broker.session.timeout.ms                             After how long without a report the controller fences a broker.
 client.quota.callback.class                           A class that decides which quota a client has.
-config.providers                                      Names of the sources from which placeholders in values are filled in.
+config.providers                                      Names of the sources from which placeholders in the values of a properties file are filled in, each with a class: config.providers.<name>.class.
 connection.failed.authentication.delay.ms             How long a failed authentication is answered late, against guessing.
 connections.max.idle.ms                               How long a connection may be idle before it is closed.
 connections.max.reauth.ms                             After how long an authenticated connection must authenticate again; 0 is never.

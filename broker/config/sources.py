@@ -29,15 +29,15 @@ _BLANKS = " \t\f"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def read_properties(data: bytes) -> dict[str, str]:
+def read_properties(data: bytes, *, encoding: str = "latin-1") -> dict[str, str]:
     """The pairs of a Java properties file.  A key that comes again replaces what was said before.
 
-    Java's rules: bytes are Latin-1 and everything else is ``\\uXXXX``; ``=``, ``:`` or blanks end a key; a
-    backslash at the end of a line continues it; ``#`` and ``!`` begin comments. ``ConfigError`` for a ``\\u``
-    that four hexadecimal digits do not follow, the one thing that Java refuses.
+    Java's rules: bytes are Latin-1, if nobody says otherwise, and everything else is ``\\uXXXX``; ``=``,
+    ``:`` or blanks end a key; a backslash at the end of a line continues it; ``#`` and ``!`` begin comments.
+    ``ConfigError`` for a ``\\u`` that four hexadecimal digits do not follow, the one thing that Java refuses.
     """
     pairs: dict[str, str] = {}
-    for line in _logical_lines(data.decode("latin-1")):
+    for line in _logical_lines(data.decode(encoding)):
         key, value = _split(line)
         pairs[_unescape(key)] = _unescape(value)
     return pairs
@@ -126,7 +126,9 @@ def read_environment(environment: Mapping[str, str]) -> tuple[dict[str, str], li
             continue
         name = setting_of_variable(variable)
         known = find(Scope.BROKER, base_name(name))
-        if variable in OF_THE_IMAGE or known is None or known.is_dynamic_only:
+        if name.startswith("config.providers."):
+            settings[name] = value
+        elif variable in OF_THE_IMAGE or known is None or known.is_dynamic_only:
             ignored.append(variable)
         else:
             settings[name] = value

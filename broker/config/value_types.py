@@ -61,9 +61,9 @@ def read_value(name: str, type_name: str, text: str) -> Value:
     if type_name == "LIST":
         return tuple(item.strip(_REGEX_BLANKS) for item in trimmed.split(",")) if trimmed else ()
     if type_name == "CLASS":
-        # Java asks for the class by the text as it stands. There is no class to load here: what can be a
-        # class's full name is believed.
-        if not re.fullmatch(r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)+", text):
+        # Java asks for the class by the text as it stands. There is nothing to load here: what could be a
+        # name in Kafka's own jars is believed, and nobody can have brought any other.
+        if not re.fullmatch(r"org\.apache\.kafka(\.[^\W\d][\w$]*)+", text):
             raise invalid(name, text, f"Class {text} could not be found.")
         return text
     value = _read_double(trimmed) if type_name == "DOUBLE" else read_integer(trimmed, type_name)

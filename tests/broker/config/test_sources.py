@@ -107,10 +107,16 @@ def test_the_later_source_goes_before_the_earlier(tmp_path: Path) -> None:
         "KAFKA_NUM_PARTITIONS": "2",
         "KAFKA_LOG_DIRS": "/variable",
         "KAFKA_PORT": "x",
+        "KAFKA_CONFIG_PROVIDERS_ENV_CLASS": "y",
         "CLUSTER_ID": "c",
     }
     gathered = gather(str(file), environment, ["log.dirs=/override", "log.dirs=/last"])
-    assert gathered.settings == {"node.id": "1", "num.partitions": "2", "log.dirs": "/last"}
+    assert gathered.settings == {
+        "node.id": "1",
+        "num.partitions": "2",
+        "log.dirs": "/last",
+        "config.providers.env.class": "y",
+    }
     assert gathered.cluster_id == "c"
     assert gathered.remarks == ["environment variables that name no setting, ignored: KAFKA_PORT"]
 
