@@ -2,18 +2,44 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import TextIO
+from typing import Final, TextIO
 
 
 class Level(IntEnum):
-    """How urgent a line is; the names are what the terminal shows."""
+    """How urgent a line is; the names are what the terminal shows.  No line is of the first or the last."""
 
+    TRACE = 5
     DEBUG = 10
     INFO = 20
     WARN = 30
     ERROR = 40
+    FATAL = 50
+
+
+ROOT: Final = "root"
+REQUESTS: Final = "kafka.request.logger"
+
+_LOGGER_OF_MODULES: Final = (
+    ("broker.partitions.cleaning", "org.apache.kafka.storage.internals.log.LogCleaner"),
+    ("broker.partitions", "org.apache.kafka.storage.internals.log"),
+    ("broker.controller", "org.apache.kafka.controller"),
+    ("broker.metadata", "org.apache.kafka.controller"),
+    ("broker.raft", "org.apache.kafka.controller"),
+    ("broker.groups", "org.apache.kafka.coordinator.group"),
+    ("broker.share", "org.apache.kafka.coordinator.share"),
+    ("broker.transactions", "org.apache.kafka.coordinator.transaction"),
+    ("broker.coordination", "org.apache.kafka.coordinator"),
+    ("broker.network", "kafka.network"),
+    ("", "kafka.server"),
+)
+"""Whose lines are whose: the first that fits."""
+
+LOGGERS: Final = tuple(
+    sorted({ROOT, REQUESTS, "kafka", "org.apache.kafka", *(logger for _, logger in _LOGGER_OF_MODULES)})
+)
+"""Named as Kafka's operators know them.  One without a level of its own has that of the next one above."""
 
 
 def wall_ms() -> int:
@@ -53,21 +79,72 @@ class Log:
         self._stream = sys.stderr if stream is None else stream
         self._now_ms = now_ms
         self._repeated: dict[str, _Repeated] = {}
-        self.level = level
+        self._levels: dict[str, Level] = {ROOT: level, REQUESTS: Level.WARN}
+        self._on_requests: list[Callable[[bool], None]] = []
+
+    # Which lines are wanted
+
+    @property
+    def level(self) -> Level:
+        """That of lines whose logger has none of its own, nor one above it."""
+        return self._levels[ROOT]
+
+    def levels(self) -> Mapping[str, Level]:
+        """The level that counts for each logger."""
+        return {logger: self._level_of(logger) for logger in LOGGERS}
+
+    def set_level(self, logger: str, level: Level | None) -> None:
+        """Give a logger a level of its own, or (not the root) take it away."""
+        if level is None:
+            self._levels.pop(logger, None)
+        else:
+            self._levels[logger] = level
+        for follow in self._on_requests:
+            follow(self.shows_requests)
+
+    @property
+    def shows_requests(self) -> bool:
+        """Whether each request is to be logged, with ``request``."""
+        return self._level_of(REQUESTS) <= Level.DEBUG
+
+    def on_requests(self, follow: Callable[[bool], None]) -> None:
+        """Call ``follow`` whenever ``shows_requests`` may have changed."""
+        self._on_requests.append(follow)
+
+    def _level_of(self, logger: str) -> Level:
+        while logger:
+            level = self._levels.get(logger)
+            if level is not None:
+                return level
+            logger = logger.rpartition(".")[0]
+        return self._levels[ROOT]
+
+    def _shows(self, level: Level) -> bool:
+        """Whether the line that somebody is about to write is wanted: the module it comes from decides."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals["__name__"] == __name__:
+            frame = frame.f_back
+        return self._level_of(logger_of(frame.f_globals["__name__"])) <= level
+
+    # Lines
+
+    def request(self, message: str) -> None:
+        """A request has come.  Only where ``shows_requests``."""
+        self._write(Level.DEBUG, message)
 
     def debug(self, message: str) -> None:
         """What only somebody who debugs the broker wants to read; hidden by default."""
-        if self.level <= Level.DEBUG:
+        if self._shows(Level.DEBUG):
             self._write(Level.DEBUG, message)
 
     def info(self, message: str) -> None:
         """What happened, as intended.  Never once per request."""
-        if self.level <= Level.INFO:
+        if self._shows(Level.INFO):
             self._write(Level.INFO, message)
 
     def warn(self, message: str) -> None:
         """Something a reader may want to change; the broker goes on."""
-        if self.level <= Level.WARN:
+        if self._shows(Level.WARN):
             self._write(Level.WARN, message)
 
     def warn_seldom(self, message: str, *, about: str | None = None) -> None:
@@ -90,12 +167,12 @@ class Log:
 
     def error(self, message: str) -> None:
         """Something failed that should have worked."""
-        if self.level <= Level.ERROR:
+        if self._shows(Level.ERROR):
             self._write(Level.ERROR, message)
 
     def failure(self, message: str, error: BaseException) -> None:
         """An error that nobody expected: the line, then the traceback that finds it."""
-        if self.level > Level.ERROR:
+        if not self._shows(Level.ERROR):
             return
         import traceback  # loaded by Trio anyway; here so that this module costs nothing
 
@@ -114,6 +191,13 @@ class Log:
             self._stream.flush()
         except (OSError, ValueError):  # ValueError: the stream has been closed
             pass
+
+
+def logger_of(module: str) -> str:
+    """Which logger the lines of a module belong to."""
+    return next(
+        logger for name, logger in _LOGGER_OF_MODULES if not name or f"{module}.".startswith(f"{name}.")
+    )
 
 
 def one_line(text: str) -> str:

@@ -8,7 +8,7 @@ from broker.config.definitions import ConfigError, Scope, find
 from broker.config.value_types import read_integer
 from broker.controller.decision import Decision
 from broker.controller.settings import Alteration, Change, Operation, Outcome, alter_settings
-from broker.logs import Level
+from broker.logs import LOGGERS, ROOT, Level
 from broker.metadata.image import MetadataImage, ResourceType
 from broker.network.call import Call
 from broker.network.waiting import Waiting
@@ -17,17 +17,7 @@ from protocol.errors import KafkaError
 
 Response = TypeVar("Response")
 
-ROOT_LOGGER = "root"
-
-_LEVELS: Mapping[str, Level] = {
-    "DEBUG": Level.DEBUG,
-    "ERROR": Level.ERROR,
-    "FATAL": Level.ERROR,
-    "INFO": Level.INFO,
-    "TRACE": Level.DEBUG,
-    "WARN": Level.WARN,
-}
-"""Kafka's names of log levels, and the nearest that this broker has."""
+_LEVELS: Mapping[str, Level] = {level.name: level for level in sorted(Level, key=lambda level: level.name)}
 
 
 def alter_resources(
@@ -84,9 +74,11 @@ def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) ->
     kind = alteration.resource_type
     if kind == ResourceType.BROKER_LOGGER and not alteration.is_complete:
         _check_node_id(call, alteration.resource_name, "node id. Expected {}, but received {}")
-        level = _new_level(call, alteration.changes)
+        _check_loggers(alteration.changes)
         if not validate_only:
-            call.services.log.level = level
+            for change in alteration.changes:
+                is_set = change.operation == Operation.SET
+                call.services.log.set_level(change.name, _LEVELS[change.value or ""] if is_set else None)
         return True
     if kind == ResourceType.BROKER:
         if alteration.resource_name:
@@ -109,23 +101,20 @@ def _check_node_id(call: Call, name: str, unexpected: str) -> None:
         raise _invalid("Unexpected " + unexpected.format(call.services.node_id, name))
 
 
-def _new_level(call: Call, changes: Sequence[Change]) -> Level:
-    """The level that the changes of loggers leave the broker's one logger with."""
-    level = call.services.log.level
+def _check_loggers(changes: Sequence[Change]) -> None:
     for change in changes:
         if change.operation == Operation.SET:
             _check_logger(change.name)
-            wanted = _LEVELS.get(change.value or "")
-            if wanted is None:
+            if change.value not in _LEVELS:
                 raise KafkaError(
                     ErrorCode.INVALID_CONFIG,
                     f"Cannot set the log level of {change.name} to {change.value} as it is not a supported "
                     f"log level. Valid log levels are {', '.join(_LEVELS)}",
                 )
-            level = wanted
         elif change.operation == Operation.DELETE:
             _check_logger(change.name)
-            raise _invalid(f"Removing the log level of the {ROOT_LOGGER} logger is not allowed")
+            if change.name == ROOT:
+                raise _invalid(f"Removing the log level of the {ROOT} logger is not allowed")
         elif change.operation in (Operation.APPEND, Operation.SUBTRACT):
             word = Operation(change.operation).name
             raise _invalid(f"{word} operation is not allowed for the BROKER_LOGGER resource")
@@ -133,11 +122,10 @@ def _new_level(call: Call, changes: Sequence[Change]) -> Level:
             raise _invalid(
                 f"Unknown operation type {change.operation} is not allowed for the BROKER_LOGGER resource"
             )
-    return level
 
 
 def _check_logger(name: str) -> None:
-    if name != ROOT_LOGGER:
+    if name not in LOGGERS:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
 
 

@@ -29,8 +29,6 @@ from protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-ROOT_LOGGER = "root"
-
 _INVALID_REQUEST = (
     "This most likely occurs because of a request being malformed by the client library or the message was "
     "sent to an incompatible broker. See the broker logs for more details."
@@ -111,10 +109,12 @@ def check_is_this_broker(call: Call, name: str, but: str) -> None:
 
 
 def describe_loggers(call: Call, wanted: Wanted) -> list[Entry]:
-    """The level of the broker's one logger."""
-    level = call.services.log.level.name
-    root = Entry(ROOT_LOGGER, level, False, ConfigSource.DYNAMIC_BROKER_LOGGER, False, (), 0)
-    return [root] if wanted is None or ROOT_LOGGER in wanted else []
+    """The level of each of the broker's loggers."""
+    return [
+        Entry(logger, level.name, False, ConfigSource.DYNAMIC_BROKER_LOGGER, False, (), 0)
+        for logger, level in call.services.log.levels().items()
+        if wanted is None or logger in wanted
+    ]
 
 
 def shown(

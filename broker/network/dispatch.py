@@ -50,6 +50,33 @@ class Dispatcher:
         self._services = services
         self._quotas = services.quotas
         self._apis = {int(api.key): _ServedApi(api) for api in apis}
+        services.log.on_requests(self._log_requests)
+
+    def _log_requests(self, are_wanted: bool) -> None:
+        """Log each request from now on, or none: who wants none pays nothing for it."""
+        if are_wanted:
+            self.start = self._start_logged  # type: ignore[method-assign]
+        else:
+            self.__dict__.pop("start", None)
+
+    def _start_logged(
+        self, frame: memoryview, connection: ConnectionState
+    ) -> "list[Part] | PendingRequest | NotYet":
+        log = self._services.log
+        try:
+            key, version, correlation_id = read_request_start(frame)
+            api = self._apis[key]
+            if not api.loaded:
+                self._load(api)
+            client_id, position = read_client_id(frame, flexible=version >= api.flexible_from)
+        except (DecodeError, KeyError):
+            log.request(f"{len(frame)} bytes from {connection}, which are no request that is served here")
+        else:
+            said = (
+                f"{api.name} version {version} from {connection}, client {client_id}, number {correlation_id}"
+            )
+            log.request(f"{said}: {len(frame) - position} bytes")
+        return Dispatcher.start(self, frame, connection)
 
     def may_overlap(self, frame: memoryview) -> bool:
         """Whether this request may start while earlier ones of its kind are not answered."""

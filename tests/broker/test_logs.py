@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from broker.logs import Level, Log, one_line
+from broker.logs import LOGGERS, REQUESTS, ROOT, Level, Log, logger_of, one_line
 
 
 class Broken(io.StringIO):
@@ -106,3 +106,63 @@ def test_what_many_clients_cause_is_said_once_a_minute() -> None:
         "closed 4 (and 2 times more before)",
         "something else",
     ]
+
+
+# Loggers
+
+
+@pytest.mark.parametrize(
+    ("module", "logger"),
+    [
+        ("broker.app", "kafka.server"),
+        ("broker.network.listener", "kafka.network"),
+        ("broker.partitions.cleaning", "org.apache.kafka.storage.internals.log.LogCleaner"),
+        ("broker.partitions.cleanings", "org.apache.kafka.storage.internals.log"),
+        ("broker.groups.streams.internal_topics", "org.apache.kafka.coordinator.group"),
+        ("storage.worker", "kafka.server"),
+    ],
+)
+def test_a_module_s_lines_have_a_logger(module: str, logger: str) -> None:
+    assert logger_of(module) == logger
+    assert logger in LOGGERS
+
+
+def written_by(module: str, log: Log, message: str) -> None:
+    """What ``log.warn_seldom`` does when a module calls it."""
+    exec("log.warn_seldom(message)", {"__name__": module, "log": log, "message": message})
+
+
+def test_the_module_that_writes_a_line_decides_whether_it_is_shown() -> None:
+    output = io.StringIO()
+    log = Log(output)
+    log.set_level("org.apache.kafka.coordinator", Level.ERROR)
+    log.set_level("org.apache.kafka.coordinator.share", Level.TRACE)
+    written_by("broker.groups.service", log, "hidden")
+    written_by("broker.share.service", log, "shown")
+    written_by("broker.network.listener", log, "shown, too")
+    log.set_level("org.apache.kafka.coordinator", None)
+    written_by("broker.groups.service", log, "shown again")
+    assert [line.partition("  ")[2] for line in output.getvalue().splitlines()] == [
+        "shown",
+        "shown, too",
+        "shown again",
+    ]
+
+
+def test_requests_are_logged_when_somebody_wants_them() -> None:
+    log = Log(io.StringIO())
+    told: list[bool] = []
+    log.on_requests(told.append)
+    log.set_level(ROOT, Level.DEBUG)
+    log.set_level(REQUESTS, Level.DEBUG)
+    log.set_level(REQUESTS, None)
+    log.set_level(ROOT, Level.INFO)
+    assert told == [False, True, True, False]
+
+
+def test_nothing_is_as_bad_as_fatal() -> None:
+    output = io.StringIO()
+    log = Log(output, level=Level.FATAL)
+    log.error("hidden")
+    log.failure("hidden", ValueError())
+    assert output.getvalue() == ""

@@ -3,13 +3,13 @@
 import pytest
 
 from broker.controller.settings import Alteration
-from broker.logs import Level
+from broker.logs import LOGGERS, Level
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from protocol.stored.metadata_records import ConfigRecord
 from tests.broker.config.one_node import OneNode
-from tests.golden.configs.steps import DELETE, GROUP, LOGGER, SET, TOPIC, change
+from tests.golden.configs.steps import DELETE, GROUP, LOGGER, SET, TOPIC, change, describe
 
 
 @pytest.mark.parametrize("version", IncrementalAlterConfigsRequest.versions)
@@ -19,6 +19,33 @@ def test_every_version_alters_what_it_is_told_to(version: int) -> None:
     assert [(r.error_code, r.error_message) for r in answer.responses] == [(0, None)]
     assert node.written == [ConfigRecord(resource_type=2, resource_name="t1", name="segment.ms", value="5")]
     assert node.image.topic_config("t1") == {"segment.ms": "5"}
+
+
+def test_a_logger_has_the_level_above_it_when_it_loses_its_own() -> None:
+    node = OneNode()
+    for name, operation, value in (
+        ("kafka.network", SET, "ERROR"),
+        ("kafka", SET, "DEBUG"),
+        ("kafka.network", DELETE, None),
+        ("kafka.server", DELETE, None),
+    ):
+        answer = node.ask(change((LOGGER, "1", [(name, operation, value)])), 1)
+        assert answer.responses[0].error_code == 0
+    described = node.ask(describe((LOGGER, "1", None)), 4).results[0].configs
+    levels = {config.name: config.value for config in described}
+    assert tuple(levels) == LOGGERS
+    assert {levels[name] for name in ("kafka", "kafka.network", "kafka.server")} == {"DEBUG"}
+    assert [levels[name] for name in ("root", "org.apache.kafka", "kafka.request.logger")] == [
+        "INFO",
+        "INFO",
+        "WARN",
+    ]
+
+
+def test_only_to_validate_a_level_changes_none() -> None:
+    node = OneNode()
+    node.ask(change((LOGGER, "1", [("kafka", SET, "ERROR")]), validate_only=True), 1)
+    assert node.log.levels()["kafka"] is Level.INFO
 
 
 def test_answers_keep_the_order_of_what_was_asked() -> None:
@@ -46,7 +73,7 @@ def test_the_controller_is_not_asked_about_loggers() -> None:
     node.controller = None  # type: ignore[assignment]
     answer = node.ask(change((LOGGER, "1", [("root", SET, "TRACE")]), (99, "x", [])), 1)
     assert [r.error_code for r in answer.responses] == [0, 42]
-    assert node.log.level is Level.DEBUG
+    assert node.log.level is Level.TRACE
 
 
 @pytest.mark.acts("request.timeout.ms")

@@ -6,6 +6,7 @@ from pathlib import Path
 from broker.config.definitions import OTTLA_DEFAULTS, Definition, Scope, definitions
 from broker.config.documentation import documentation
 from broker.config.reasons import REASONS
+from broker.logs import LOGGERS
 
 PAGE = Path(__file__).parents[3] / "SETTINGS.md"
 
@@ -28,12 +29,24 @@ How a broker's setting can be changed: *at start* only; for *this broker* while 
 `kafka-configs --describe --all` shows the values of a running broker.
 """
 
+ABOUT_LOGGERS = """\
+Their levels (TRACE, DEBUG, INFO, WARN, ERROR, FATAL) are changed with `kafka-configs --entity-type
+broker-loggers`, and are those of the process: a restart begins with INFO. A logger without a level of its own
+has that of the nearest one above it. `kafka.request.logger` begins with WARN, and writes a line for each
+request at DEBUG. There are\
+"""
+
 CHANGED = {"read-only": "at start", "per-broker": "this broker", "cluster-wide": "all"}
 
 
 def page() -> str:
     """The whole page."""
-    return INTRODUCTION + "".join(line for scope in Scope for line in section(scope))
+    return INTRODUCTION + "".join(line for scope in Scope for line in section(scope)) + loggers()
+
+
+def loggers() -> str:
+    names = ", ".join(f"`{name}`" for name in LOGGERS)
+    return f"\n## Loggers of a broker\n\n{ABOUT_LOGGERS}: {names}.\n"
 
 
 def section(scope: Scope) -> Iterator[str]:

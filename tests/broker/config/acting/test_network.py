@@ -18,6 +18,7 @@ from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse,
 from protocol.messages.produce import ProduceResponse
 from tests.broker.config.acting.whole_broker import (
     BROKER,
+    LOGGER,
     NOTHING,
     Client,
     one_record,
@@ -166,3 +167,15 @@ async def test_unstable_versions_are_announced_on_demand(clock: BrokerClock, ena
         answer = await broker.ask(ASK, ApiVersionsResponse, 3)
         told = {api.api_key: api.max_version for api in answer.api_keys}
         assert told[ApiKey.INIT_PRODUCER_ID] == (6 if enabled == "true" else 5)
+
+
+async def test_each_request_is_logged_on_demand(clock: BrokerClock) -> None:
+    async with whole_broker(clock) as broker:
+        await broker.alter(LOGGER, "1", {"kafka.request.logger": "DEBUG"})
+        await broker.ask(ASK, ApiVersionsResponse, 3)
+        await broker.alter(LOGGER, "1", {"kafka.request.logger": None})
+        await broker.ask(ASK, ApiVersionsResponse, 3)
+        lines = [line for line in broker.lines.splitlines() if " DEBUG " in line]
+        assert [line.split()[3] for line in lines] == ["ApiVersions", "IncrementalAlterConfigs"]
+        assert "version 3 from 127.0.0.1:" in lines[0]
+        assert ", client acting, number 1: " in lines[0]

@@ -48,7 +48,7 @@ Response = TypeVar("Response", bound=Message)
 
 DATA = "/data"
 NOTHING: Mapping[str, str] = MappingProxyType({})
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 _SIZE = struct.Struct(">i")
 _API_VERSIONS = 18
 
