@@ -61,7 +61,6 @@ async def serve_listeners(
     try:
         async with trio.open_nursery() as connections:
             connections.start_soon(network.timers.run)
-            connections.start_soon(network.turns.run)
             connections.start_soon(network.watch_quiet)
             async with trio.open_nursery() as doors:
                 for opened in bound:

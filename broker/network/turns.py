@@ -8,66 +8,59 @@ of several busy peers made one, everybody else would wait for all of them.
 from collections import deque
 from types import TracebackType
 
-from trio.lowlevel import Abort, RaiseCancelT, Task, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import (
+    Abort,
+    RaiseCancelT,
+    Task,
+    cancel_shielded_checkpoint,
+    current_task,
+    reschedule,
+    wait_task_rescheduled,
+)
 
 
 class Turns:
-    """At most one long step between two looks at the sockets, while ``run`` runs.
+    """At most one task makes long steps between two looks at the sockets.
 
     ``await take()``, then make the step at once, inside ``with turns``; it must not await anything.  Whoever
-    waits longest is the next.  A turn that is free costs nothing, not even a checkpoint.
+    waits longest is the next.  As long as nobody else makes long steps they cost a task nothing, not even a
+    checkpoint.
 
-    Invariant: nobody waits unless the turn is taken, and then somebody has been rescheduled who frees it.
+    Invariant: nobody waits unless the turn is given to somebody, who passes it on when the step is made.
     """
 
-    __slots__ = ("_keeper", "_taken", "_waiting")
+    __slots__ = ("_is_given", "_last", "_waiting")
 
     def __init__(self) -> None:
         self._waiting: deque[Task] = deque()
-        self._keeper: Task | None = None
-        self._taken = False
-
-    async def run(self) -> None:
-        """Free the turn again when the sockets have been looked at; until cancelled."""
-
-        def abort(_: RaiseCancelT) -> Abort:
-            self._keeper = None
-            return Abort.SUCCEEDED
-
-        while True:
-            self._keeper = current_task()
-            await wait_task_rescheduled(abort)
-            self._free()
+        self._is_given = False
+        self._last: Task | None = None
+        """Who made the last step."""
 
     async def take(self) -> None:
-        """Wait for a turn, if another long step was made since the last look."""
-        if not self._taken:
-            self._taken = True
-            return
+        """Wait for a turn, if another task may have made a long step since the last look."""
         task = current_task()
+        if self._is_given:
 
-        def abort(_: RaiseCancelT) -> Abort:
-            self._waiting.remove(task)
-            return Abort.SUCCEEDED
+            def abort(_: RaiseCancelT) -> Abort:
+                self._waiting.remove(task)
+                return Abort.SUCCEEDED
 
-        self._waiting.append(task)
-        await wait_task_rescheduled(abort)
+            self._waiting.append(task)
+            await wait_task_rescheduled(abort)
+        else:
+            self._is_given = True
+            if self._last is not task:
+                await cancel_shielded_checkpoint()
+        self._last = task
 
     def __enter__(self) -> None:
-        assert self._taken
+        assert self._is_given
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        keeper = self._keeper
-        if self._waiting or keeper is None:
-            self._free()  # whoever is next runs after the next look
-        else:
-            self._keeper = None
-            reschedule(keeper)
-
-    def _free(self) -> None:
         if self._waiting:
-            reschedule(self._waiting.popleft())
+            reschedule(self._waiting.popleft())  # it runs after the next look
         else:
-            self._taken = False
+            self._is_given = False

@@ -146,7 +146,6 @@ async def serving(served: Served) -> AsyncGenerator[None]:
     """Serve the connection of ``served`` inside the block, and end it afterwards."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(served.timers.run)
-        nursery.start_soon(served.turns.run)
         nursery.start_soon(served.connection.serve)
         await trio.testing.wait_all_tasks_blocked()
         yield

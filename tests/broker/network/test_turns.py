@@ -38,13 +38,9 @@ async def test_there_is_one_step_in_a_pass_and_everybody_has_his_turn(passes: Pa
     turns = Turns()
     steps: list[tuple[str, int]] = []
     trio.lowlevel.add_instrument(passes)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(turns.run)
-        await wait_all_tasks_blocked()
-        async with trio.open_nursery() as busy:
-            for name in "abc":
-                busy.start_soon(make_steps, turns, steps, name, 50, passes)
-        nursery.cancel_scope.cancel()
+    async with trio.open_nursery() as busy:
+        for name in "abc":
+            busy.start_soon(make_steps, turns, steps, name, 50, passes)
     trio.lowlevel.remove_instrument(passes)
     assert Counter(name for name, _ in steps) == {"a": 50, "b": 50, "c": 50}
     assert max(Counter(number for _, number in steps).values()) == 1
@@ -52,29 +48,56 @@ async def test_there_is_one_step_in_a_pass_and_everybody_has_his_turn(passes: Pa
         assert {name for name, _ in steps[start : start + 6]} == {"a", "b", "c"}
 
 
-async def test_a_free_turn_is_taken_without_a_checkpoint() -> None:
+async def test_steps_of_others_are_apart_even_when_nobody_waits(passes: Passes) -> None:
     turns = Turns()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(turns.run)
-        await wait_all_tasks_blocked()
+    steps: list[tuple[str, int]] = []
+    trio.lowlevel.add_instrument(passes)
+    for _ in range(20):
+        async with trio.open_nursery() as nursery:
+            for name in "ab":
+                nursery.start_soon(make_steps, turns, steps, name, 1, passes)
+    trio.lowlevel.remove_instrument(passes)
+    assert max(Counter(number for _, number in steps).values()) == 1
+
+
+async def test_who_is_alone_takes_turns_without_a_checkpoint() -> None:
+    turns = Turns()
+    await turns.take()
+    with turns:
+        pass
+    for _ in range(3):
         with trio.testing.assert_no_checkpoints():
             await turns.take()
             with turns:
                 pass
-        nursery.cancel_scope.cancel()
+
+
+async def test_who_makes_a_second_step_waits_behind_those_who_wait() -> None:
+    turns = Turns()
+    made: list[str] = []
+
+    async def step(name: str) -> None:
+        await turns.take()
+        with turns:
+            made.append(name)
+
+    async with trio.open_nursery() as nursery:
+        await turns.take()
+        nursery.start_soon(step, "other")
+        await wait_all_tasks_blocked()
+        with turns:
+            made.append("first")
+        await step("second")
+    assert made == ["first", "other", "second"]
 
 
 async def test_a_step_that_fails_frees_the_turn() -> None:
     turns = Turns()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(turns.run)
-        await wait_all_tasks_blocked()
-        for _ in range(3):
-            with trio.fail_after(5):
-                await turns.take()
-            with pytest.raises(ValueError, match="broken"), turns:
-                raise ValueError("broken")
-        nursery.cancel_scope.cancel()
+    for _ in range(3):
+        with trio.fail_after(5):
+            await turns.take()
+        with pytest.raises(ValueError, match="broken"), turns:
+            raise ValueError("broken")
 
 
 async def test_whoever_gives_up_waiting_leaves_the_turn_to_the_next() -> None:
@@ -86,28 +109,15 @@ async def test_whoever_gives_up_waiting_leaves_the_turn_to_the_next() -> None:
         with turns:
             made.append(name)
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(turns.run)
+    await turns.take()
+    async with trio.open_nursery() as others:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await turns.take()
+        assert scope.cancelled_caught
+        others.start_soon(step, "next")
         await wait_all_tasks_blocked()
-        await turns.take()
-        async with trio.open_nursery() as others:
-            with trio.CancelScope() as scope:
-                scope.cancel()
-                await turns.take()
-            assert scope.cancelled_caught
-            others.start_soon(step, "next")
-            await wait_all_tasks_blocked()
-            assert made == []
-            with turns:
-                pass
-        assert made == ["next"]
-        nursery.cancel_scope.cancel()
-
-
-async def test_turns_are_taken_even_when_nobody_keeps_them() -> None:
-    turns = Turns()
-    steps: list[tuple[str, int]] = []
-    async with trio.open_nursery() as busy:
-        for name in "ab":
-            busy.start_soon(make_steps, turns, steps, name, 5, Passes())
-    assert len(steps) == 10
+        assert made == []
+        with turns:
+            pass
+    assert made == ["next"]
