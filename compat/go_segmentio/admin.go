@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 
 	driver "ottla/compat/go_driver"
 )
+
+const validation = 3 * time.Second
 
 // An admin carries out administrative calls.
 type admin struct {
@@ -103,8 +107,14 @@ func (a *admin) createTopic(name string, with driver.Arguments) error {
 	}
 	ctx, cancel := patiently()
 	defer cancel()
+	validateOnly := driver.Get[bool](with, "validate_only")
+	if validateOnly {
+		// When it has the answer, kafka-go waits until it sees the topic, or until its time is over.
+		ctx, cancel = context.WithTimeout(ctx, validation)
+		defer cancel()
+	}
 	answer, err := a.client.CreateTopics(ctx, &kafka.CreateTopicsRequest{
-		Topics: []kafka.TopicConfig{topic}, ValidateOnly: driver.Get[bool](with, "validate_only"),
+		Topics: []kafka.TopicConfig{topic}, ValidateOnly: validateOnly,
 	})
 	if err != nil {
 		return err
