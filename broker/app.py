@@ -42,6 +42,7 @@ from broker.node_directories import NodeDirectories, hold_directories, identify
 from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
+from broker.quotas.addresses import address_limits
 from broker.quotas.desk import ClientQuotas
 from broker.raft.service import QuorumMismatch
 from broker.raft.voter_changes import open_voter_changes
@@ -210,6 +211,7 @@ async def serve(
                     sockets_max=open_files.connections_max,
                 ) as network,
             ):
+                network.apply_addresses(address_limits(controller.image, services.log))
                 controller.on_publish(_adjusting(network, services))
                 starting.deadline = math.inf
                 on_ready(_ready(bound, directories))
@@ -230,7 +232,7 @@ def _share_descriptors(settings: NetworkSettings, log: Log) -> OpenFiles:
             "raise the limit (ulimit -n)"
         )
     open_files = share(limit)
-    if open_files.connections_max < min(settings.connections_max, limits.CONNECTIONS_EXPECTED):
+    if open_files.connections_max < min(settings.connections.connections_max, limits.CONNECTIONS_EXPECTED):
         log.warn(
             f"this process may open {limit} files (ulimit -n), which is enough for "
             f"{open_files.connections_max} connections at once; more clients have to wait"
@@ -258,9 +260,11 @@ async def _running(controller: ControllerService) -> AsyncIterator[None]:
 
 
 def _adjusting(network: Network, services: Services) -> Publish:
-    """How many connections there may be follows the broker's dynamic settings."""
+    """How many connections there may be follows the broker's dynamic settings, and quotas of addresses."""
 
-    def publish(_: MetadataImage, changes: MetadataChanges) -> None:
+    def publish(image: MetadataImage, changes: MetadataChanges) -> None:
+        if changes.quotas:
+            network.apply_addresses(address_limits(image, services.log))
         if any(kind == ResourceType.BROKER for kind, _ in changes.configs):
             try:
                 network.apply(NetworkSettings.from_config(services.config))

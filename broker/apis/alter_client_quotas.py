@@ -8,7 +8,7 @@ from broker.controller.quotas import Alteration, Outcomes, alter_quotas, hosts_o
 from broker.metadata.image import MetadataImage
 from broker.network.call import Call
 from broker.network.waiting import Waiting
-from broker.quotas.addresses import address_of
+from broker.quotas.addresses import UnknownHost, address_of
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.alter_client_quotas import (
@@ -57,7 +57,7 @@ def find_unknown(hosts: Iterable[str]) -> set[str]:
     for host in hosts:
         try:
             address_of(host)
-        except OSError:
+        except UnknownHost:
             unknown.add(host)
     return unknown
 

@@ -107,6 +107,7 @@ def _check_steps(current: BrokerConfig, changed: BrokerConfig, texts: Mapping[st
             base = base_name(name)
             if base != name and base in _THREADS:
                 _check_threads(base, current.get(base), int(text))
+        _check_connections(changed)
         _check_cleaner_threads(current.get("log.cleaner.threads"), changed.get("log.cleaner.threads"))
         for unit in ("ms", "bytes"):
             _check_local_retention(changed, unit)
@@ -122,6 +123,15 @@ def _check_threads(name: str, current: int, wanted: int) -> None:
         raise ConfigError(f"{failed}, value should be at least half the current value {current}")
     if wanted > current * 2:
         raise ConfigError(f"{failed}, value should not be greater than double the current value {current}")
+
+
+def _check_connections(config: BrokerConfig) -> None:
+    """A broker can be started that lets nobody in; it cannot become one."""
+    for listener in config.broker_listeners:
+        for name in ("max.connections", "max.connection.creation.rate"):
+            limit = config.of_listener(listener.name, name)
+            if limit <= 0:
+                raise ConfigError(f"Invalid {name} {limit}")
 
 
 def _check_cleaner_threads(current: int, wanted: int) -> None:

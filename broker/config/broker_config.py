@@ -65,6 +65,14 @@ class BrokerConfig:
         """Whether the broker was started with a value for this setting."""
         return name in self.static
 
+    def of_listener(self, listener: str, name: str) -> Any:
+        """The effective value of a setting for one listener: first counts what carries its name."""
+        prefixed = f"listener.name.{listener.lower()}.{name}"
+        for texts in (self.dynamic_broker, self.dynamic_default, self.static):
+            if prefixed in texts:
+                return definition(Scope.BROKER, name).parse(texts[prefixed])
+        return self.get(name)
+
     def topic(self, overrides: Mapping[str, str]) -> TopicSettings:
         """The effective settings of a topic, given those that were made for it alone.
 

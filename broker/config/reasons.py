@@ -10,7 +10,6 @@ REASONS: Mapping[str, str] = {
     "kafka": "of no effect in Kafka 4.4.0 either",
     "metrics": "about metrics, which this broker does not keep yet",
     "quorum": "about several controllers, and this one is alone",
-    "quotas": "about quotas, which this broker does not enforce yet",
     "security": "about authentication, encryption or authorization, which this broker does not have yet",
     "threads": "about pools of threads and the queues between them; here one thread serves all that come",
     "tiered": "about tiered storage, which this broker does not have",

@@ -142,6 +142,11 @@ class Connection:
         self._scope.cancel()
 
     @property
+    def is_closing(self) -> bool:
+        """Whether it has been told to go."""
+        return self._scope.cancel_called
+
+    @property
     def transfers(self) -> int:
         """Counts movements of bytes in either direction."""
         return self._peer.transfers

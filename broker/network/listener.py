@@ -5,7 +5,6 @@ import itertools
 import math
 import socket
 import sys
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -24,6 +23,9 @@ from broker.network.sending import RunBlocking
 from broker.network.settings import NetworkSettings
 from broker.network.timers import Timers
 from broker.network.turns import Turns
+from broker.network.waiting import Waiting
+from broker.quotas.connections import AddressLimits, ConnectionLimits, ConnectionQuotas
+from broker.quotas.desk import now_ms
 
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Neither descriptor nor memory is left for another socket."""
@@ -48,7 +50,7 @@ async def serve_listeners(
 
     First nobody is let in any more, then each connection is closed as soon as it owes nothing, at the
     latest after ``DRAIN_SECONDS``.  ``sockets_max`` is how many connections the process has descriptors
-    for: those beyond wait, as with ``max.connections``.  ``poison_frames`` overwrites each request once its
+    for: those beyond wait.  ``poison_frames`` overwrites each request once its
     handler has returned, so that a handler which keeps a view of it is found out.
     """
     network = Network(
@@ -72,6 +74,7 @@ async def serve_listeners(
             await network.drain()
             connections.cancel_scope.cancel()
     finally:
+        network.close_refused()
         for opened in bound:
             opened.socket.close()
 
@@ -105,23 +108,30 @@ class Network:
             poison_frames=poison_frames,
         )
         self._numbers = itertools.count(1)
-        self._per_address: Counter[str] = Counter()
+        self._quotas = {
+            is_controller: ConnectionQuotas(of_role, settings.windows)
+            for is_controller, of_role in _limits(settings)
+        }
+        self._refused: set[socket.socket] = set()
         self._room_changed = trio.Event()
 
     def apply(self, settings: NetworkSettings) -> None:
         """Take over how many connections there may be; the other settings hold from the start."""
-        self.settings = self.settings._replace(
-            connections_max=settings.connections_max,
-            connections_per_address_max=settings.connections_per_address_max,
-            connections_per_address_overrides=settings.connections_per_address_overrides,
-        )
+        for is_controller, of_role in _limits(settings):
+            self._quotas[is_controller].limits = of_role
+            self._close_excess(is_controller=is_controller)
         self._wake_doors()
+
+    def apply_addresses(self, limits: AddressLimits) -> None:
+        """Take over how soon addresses may come again."""
+        for quotas in self._quotas.values():
+            quotas.apply_addresses(limits)
 
     async def accept(self, bound: BoundListener, dispatch: Dispatch, nursery: trio.Nursery) -> None:
         """Let clients in through one listener until cancelled; ``nursery`` keeps their connections."""
         door = bound.socket
         while True:
-            await self._wait_room(bound.listener)
+            await self._wait_files(bound.listener)
             try:
                 connected, name = door.accept()
             except BlockingIOError:
@@ -140,6 +150,11 @@ class Network:
                 else:  # what befell a client between its connecting and now, see accept(2)
                     await checkpoint()
                 continue
+            try:
+                await self._wait_room(bound.listener)
+            except BaseException:
+                connected.close()
+                raise
             connection = self._admit(connected, address_of(name), bound.listener, dispatch)
             if connection is not None:
                 nursery.start_soon(self.serve, connection)
@@ -150,7 +165,9 @@ class Network:
         connection = Connection(peer, dispatch, state, self._surroundings)
         connection.quiet_since = trio.current_time()
         self.connections.add(connection)
-        self._per_address[state.peer.host] += 1
+        self._quotas[state.listener.is_controller].enter(state.listener.name, state.peer.host)
+        if state.listener.name == self._quotas[state.listener.is_controller].limits.protected:
+            self._close_excess(is_controller=state.listener.is_controller)
         return connection
 
     async def serve(self, connection: Connection) -> None:
@@ -159,10 +176,8 @@ class Network:
             await connection.serve()
         finally:
             self.connections.discard(connection)
-            host = connection.state.peer.host
-            self._per_address[host] -= 1
-            if not self._per_address[host]:
-                del self._per_address[host]
+            state = connection.state
+            self._quotas[state.listener.is_controller].leave(state.listener.name, state.peer.host)
             self._wake_doors()
 
     async def watch_quiet(self) -> None:
@@ -191,10 +206,13 @@ class Network:
     def _admit(
         self, connected: socket.socket, peer: Address, listener: Listener, dispatch: Dispatch
     ) -> Connection | None:
-        limit = self.settings.connections_per_address_overrides.get(
-            peer.host, self.settings.connections_per_address_max
-        )
-        if self._per_address[peer.host] >= limit:
+        quotas = self._quotas[listener.is_controller]
+        throttle_ms = quotas.refuse(listener.name, peer.host, now_ms())
+        if throttle_ms:
+            self._refuse(connected, throttle_ms)
+            return None
+        if quotas.is_full_for(peer.host):
+            limit = quotas.limits.of_address(peer.host)
             self.log.warn_seldom(
                 f"{peer.host} has as many connections as one address may have: {limit}; "
                 f"closed {peer} ({listener.name})",
@@ -212,18 +230,62 @@ class Network:
         state = ConnectionState(next(self._numbers), listener, peer, local_address)
         return self.enter(SocketPeer(connected), state, dispatch)
 
+    def _refuse(self, connected: socket.socket, throttle_ms: int) -> None:
+        """Keep somebody outside for a while, and close then: it would come again at once."""
+
+        def close() -> None:
+            self._refused.discard(connected)
+            connected.close()
+            self._wake_doors()
+
+        self._refused.add(connected)
+        self.timers.add(Waiting(trio.current_time() + throttle_ms / 1000, close))
+
+    def close_refused(self) -> None:
+        """Keep nobody outside any longer."""
+        for connected in self._refused:
+            connected.close()
+
     @property
-    def _is_full(self) -> bool:
-        return len(self.connections) >= min(self.settings.connections_max, self.sockets_max)
+    def _has_files(self) -> bool:
+        return len(self.connections) + len(self._refused) < self.sockets_max
+
+    async def _wait_files(self, listener: Listener) -> None:
+        """Wait until the process may open another file."""
+        while not self._has_files:
+            self._warn_full(listener, self.sockets_max, "the limit of open files")
+            await self._room_changed.wait()
 
     async def _wait_room(self, listener: Listener) -> None:
-        if not self._is_full:
-            return
-        limit = min(self.settings.connections_max, self.sockets_max)
-        cause = "the limit of open files" if limit == self.sockets_max else "max.connections"
-        self.log.warn_seldom(f"{listener.name} lets clients wait, as {limit} connections are open ({cause})")
-        while self._is_full:
+        """Wait until it is time for another connection, and there is room for it."""
+        quotas = self._quotas[listener.is_controller]
+        throttle_ms = quotas.knock(listener.name, now_ms())
+        if throttle_ms:
+            await trio.sleep(throttle_ms / 1000)
+        while not quotas.has_room(listener.name):
+            of_listener = quotas.limits.of_listener(listener.name)
+            limit = min(of_listener.connections_max, quotas.limits.connections_max)
+            self._warn_full(listener, limit, "max.connections")
             await self._room_changed.wait()
+
+    def _warn_full(self, listener: Listener, limit: int, cause: str) -> None:
+        self.log.warn_seldom(f"{listener.name} lets clients wait, as {limit} connections are open ({cause})")
+
+    def _close_excess(self, *, is_controller: bool) -> None:
+        """Close the connections that have been quiet for the longest time while there are too many."""
+        quotas = self._quotas[is_controller]
+        if not quotas.excess:
+            return
+        open_ones = [each for each in self.connections if each.state.listener.is_controller is is_controller]
+        excess = quotas.excess - sum(each.is_closing for each in open_ones)
+        candidates = [
+            each
+            for each in open_ones
+            if not each.is_closing and each.state.listener.name != quotas.limits.protected
+        ]
+        candidates.sort(key=_last_used)
+        for connection in candidates[: max(excess, 0)]:
+            connection.close("there are more connections than max.connections")
 
     def _wake_doors(self) -> None:
         self._room_changed.set()
@@ -261,3 +323,14 @@ class Network:
         else:
             self.log.debug(f"{connection.state} is closed after {quiet:.0f} s without a request")
             connection.close(None)
+
+
+def _limits(settings: NetworkSettings) -> tuple[tuple[bool, ConnectionLimits], ...]:
+    """Those of the broker's listeners, and of the controller's."""
+    return (False, settings.connections), (True, settings.connections_of_controllers)
+
+
+def _last_used(connection: Connection) -> tuple[bool, float, int]:
+    """A key that sorts by the time since which a connection is quiet, as far as that is known."""
+    has_moved = connection.transfers != connection.quiet_transfers
+    return has_moved, connection.quiet_since, connection.state.number

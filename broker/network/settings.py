@@ -1,12 +1,14 @@
 """The settings of the network, as Kafka names them, in the form in which connections use them."""
 
 import functools
-import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from broker import limits
+from broker.quotas.addresses import UnknownHost, address_of
+from broker.quotas.connections import NO_LIMITS, ConnectionLimits, ListenerLimits
+from broker.quotas.rates import Windows
 
 if TYPE_CHECKING:
     from broker.config.broker_config import BrokerConfig
@@ -26,14 +28,14 @@ class NetworkSettings(NamedTuple):
     idle_ms_max: int = 600_000
     """``connections.max.idle.ms``; negative: connections may be idle for ever."""
 
-    connections_max: int = 2_147_483_647
-    """``max.connections`` of the broker: those beyond wait in the backlog."""
+    connections: ConnectionLimits = ConnectionLimits()
+    """How many connections there may be, and how soon new ones may come: those beyond wait, or are closed."""
 
-    connections_per_address_max: int = 2_147_483_647
-    """``max.connections.per.ip``: those beyond are closed at once."""
+    connections_of_controllers: ConnectionLimits = ConnectionLimits()
+    """The same for the listeners of the controller, which are counted by themselves."""
 
-    connections_per_address_overrides: Mapping[str, int] = _NOBODY
-    """``max.connections.per.ip.overrides``, by address."""
+    windows: Windows = Windows(11, 1000)
+    """``quota.window.num`` and ``quota.window.size.seconds``: over what time rates are taken."""
 
     backlog: int = 1024
     """``socket.listen.backlog.size`` if the user has set it.  Kafka's 50 would make most clients of a large
@@ -53,13 +55,34 @@ class NetworkSettings(NamedTuple):
             request_bytes_max=config.get("socket.request.max.bytes"),
             queued_request_bytes_max=queued if queued > 0 else limits.UNFINISHED_REQUEST_BYTES_MAX,
             idle_ms_max=config.get("connections.max.idle.ms"),
-            connections_max=config.get("max.connections"),
-            connections_per_address_max=config.get("max.connections.per.ip"),
-            connections_per_address_overrides=_read_overrides(config.get("max.connections.per.ip.overrides")),
+            connections=_limits(config, [address.name for address in config.broker_listeners]),
+            connections_of_controllers=_limits(
+                config, [address.name for address in config.controller_listeners]
+            ),
+            windows=Windows(config.get("quota.window.num"), config.get("quota.window.size.seconds") * 1000),
             backlog=_backlog(config),
             send_buffer_bytes=_size_if_set(config, "socket.send.buffer.bytes"),
             receive_buffer_bytes=_size_if_set(config, "socket.receive.buffer.bytes"),
         )
+
+
+def _limits(config: "BrokerConfig", listeners: Sequence[str]) -> ConnectionLimits:
+    protected = config.inter_broker_listener_name
+    of_listeners = {
+        name: ListenerLimits(
+            config.of_listener(name, "max.connections"),
+            config.of_listener(name, "max.connection.creation.rate"),
+        )
+        for name in listeners
+    }
+    return ConnectionLimits(
+        connections_max=config.get("max.connections"),
+        rate_max=config.get("max.connection.creation.rate"),
+        per_address_max=config.get("max.connections.per.ip"),
+        per_address_overrides=_read_overrides(config.get("max.connections.per.ip.overrides")),
+        listeners={name: own for name, own in of_listeners.items() if own != NO_LIMITS},
+        protected=protected if protected in listeners and len(listeners) > 1 else None,
+    )
 
 
 def _backlog(config: "BrokerConfig") -> int:
@@ -84,8 +107,7 @@ def _read_overrides(text: str) -> Mapping[str, int]:
     overrides = {}
     for host, count in read_pairs(name, text):
         try:
-            address = socket.getaddrinfo(host, None)[0][4][0]
-            overrides[str(address)] = int(count)
-        except (OSError, ValueError) as error:
+            overrides[address_of(host)] = int(count)
+        except (UnknownHost, ValueError) as error:
             raise ConfigError(f"Invalid value {text} for configuration {name}: {host}:{count}") from error
     return overrides

@@ -1,7 +1,7 @@
 """What everybody that has a quota of one kind has used of it."""
 
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from broker.quotas.holders import Holder, Limits
 from broker.quotas.rates import Windows
@@ -17,6 +17,16 @@ CLIENTS_KEPT_MAX: Final = 10_000
 
 Used = TypeVar("Used")
 """What keeps count: a ``Rate`` or a ``TokenBucket``."""
+
+
+class WhoHas(Protocol):
+    """Who has which limit: see ``Limits``."""
+
+    def __bool__(self) -> bool: ...
+
+    def holder(self, user: str, client_id: str, /) -> Holder: ...
+
+    def limit(self, holder: Holder, /) -> float | None: ...
 
 
 class Account(Generic[Used]):
@@ -35,7 +45,7 @@ class Ledger(Generic[Used]):
 
     def __init__(self, windows: Windows, begin: Callable[[Windows], Used]) -> None:
         self.windows = windows
-        self.limits = Limits(())
+        self.limits: WhoHas = Limits(())
         self._begin = begin
         self._accounts: dict[Holder, Account[Used]] = {}
         self._by_client: dict[tuple[str, str], Account[Used] | None] = {}
@@ -44,7 +54,7 @@ class Ledger(Generic[Used]):
     def __len__(self) -> int:
         return len(self._accounts)
 
-    def apply(self, limits: Limits) -> None:
+    def apply(self, limits: WhoHas) -> None:
         """Let these limits hold from now on, also for what has been used before."""
         self.limits = limits
         self._by_client.clear()

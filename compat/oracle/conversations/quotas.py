@@ -12,6 +12,13 @@ from protocol.messages.alter_client_quotas import (
     OpData,
 )
 from protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+BROKER = 4
 
 USER, CLIENT, IP = "user", "client-id", "ip"
 PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
@@ -218,6 +225,30 @@ def filters(talk: Talk) -> None:
         talk.ask(f"{word}an address", describe((IP, ANY, None), strict=strict))
     forget(talk, *entities, {IP: "192.0.2.7"})
     look(talk, "nothing is left", describe())
+
+
+@conversation(ApiKey.INCREMENTAL_ALTER_CONFIGS, rounds="1")
+def limits_of_connections(talk: Talk) -> None:
+    """Of the broker, and of a listener, whose name is in small letters then."""
+    for resource in ("", "1"):
+        for name, values in (
+            ("max.connections", ("0", "-1", "5")),
+            ("max.connection.creation.rate", ("0", "5")),
+            ("listener.name.plaintext.max.connections", ("0", "-2", "many", "5")),
+            ("listener.name.plaintext.max.connection.creation.rate", ("0", "5")),
+            ("listener.name.PLAINTEXT.max.connections", ("0",)),
+            ("listener.name.other.max.connections", ("0",)),
+            ("listener.name.plaintext.max.connections.per.ip", ("5",)),
+            ("max.connections.per.ip", ("0", "5")),
+            ("max.connections.per.ip.overrides", ("127.0.0.1:0", "so nicht!:5")),
+        ):
+            for value in values:
+                config = AlterableConfig(name=name, value=value)
+                of_broker = AlterConfigsResource(
+                    resource_type=BROKER, resource_name=resource, configs=[config]
+                )
+                request = IncrementalAlterConfigsRequest(resources=[of_broker], validate_only=True)
+                talk.ask(f"{name} {value} of {resource or 'all'}", request)
 
 
 @conversation(ApiKey.DESCRIBE_CLIENT_QUOTAS)

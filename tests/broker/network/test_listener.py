@@ -2,10 +2,12 @@
 
 import errno
 import io
+import itertools
 import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import trio
@@ -19,10 +21,12 @@ from broker.network.connection import Connection
 from broker.network.listener import Network, serve_listeners
 from broker.network.settings import NetworkSettings
 from broker.network.waiting import Waiting
+from broker.quotas.connections import AddressLimits, ConnectionLimits, ListenerLimits
 from tests.broker.network.memory_peer import MemoryPeer
 from tests.broker.network.stub_dispatch import StubDispatch, framed, unframed
 
 LOOPBACK = Binding(Listener("PLAINTEXT"), "127.0.0.1", 0)
+TWO_DOORS = tuple(Binding(Listener(name), "127.0.0.1", 0) for name in ("FIRST", "SECOND"))
 
 
 async def inline(function: Callable[[], object]) -> object:
@@ -76,6 +80,11 @@ async def opened(
     finally:
         for client in house.clients:
             await client.aclose()
+
+
+def limited(**values: Any) -> NetworkSettings:
+    """Limits of connections."""
+    return NetworkSettings(connections=ConnectionLimits(**values))
 
 
 async def exchange(client: trio.SocketStream, *words: bytes) -> list[bytes]:
@@ -157,7 +166,7 @@ async def test_an_offender_is_closed_with_one_line_and_the_others_are_served() -
 
 
 async def test_beyond_the_connections_of_an_address_clients_are_closed_at_once() -> None:
-    async with opened(NetworkSettings(connections_per_address_max=2)) as house:
+    async with opened(limited(per_address_max=2)) as house:
         first, _second = await house.visit(), await house.visit()
         await exchange(first, b"now")
         third = await house.visit()
@@ -171,16 +180,13 @@ async def test_beyond_the_connections_of_an_address_clients_are_closed_at_once()
 
 
 async def test_an_address_may_have_a_limit_of_its_own() -> None:
-    settings = NetworkSettings(
-        connections_per_address_max=0, connections_per_address_overrides={"127.0.0.1": 1}
-    )
-    async with opened(settings) as house:
+    async with opened(limited(per_address_max=0, per_address_overrides={"127.0.0.1": 1})) as house:
         assert await exchange(await house.visit(), b"now") == [b"now"]
         assert await is_closed(await house.visit())
 
 
 async def test_beyond_the_connections_of_the_broker_clients_wait() -> None:
-    async with opened(NetworkSettings(connections_max=1)) as house:
+    async with opened(limited(connections_max=1)) as house:
         first = await house.visit()
         await exchange(first, b"now")
         second = await house.visit()
@@ -193,13 +199,13 @@ async def test_beyond_the_connections_of_the_broker_clients_wait() -> None:
 
 
 async def test_beyond_what_there_are_descriptors_for_clients_wait() -> None:
-    async with opened(NetworkSettings(connections_max=5), sockets_max=2) as house:
+    async with opened(limited(connections_max=5), sockets_max=2) as house:
         first, second = await house.visit(), await house.visit()
         for client in (first, second):
             await exchange(client, b"now")
         third = await house.visit()
         await third.send_all(framed(b"now"))
-        house.network.apply(NetworkSettings(connections_max=6))
+        house.network.apply(limited(connections_max=6))
         await wait_all_tasks_blocked(0.01)
         assert len(house.network.connections) == 2
         (line,) = house.log_lines
@@ -208,12 +214,77 @@ async def test_beyond_what_there_are_descriptors_for_clients_wait() -> None:
         assert await answers(third, 7) == [b"now"]
 
 
+async def test_a_listener_may_have_a_limit_of_its_own() -> None:
+    listeners = {"FIRST": ListenerLimits(connections_max=1)}
+    async with opened(limited(connections_max=5, listeners=listeners), bindings=TWO_DOORS) as house:
+        await exchange(await house.visit(), b"now")
+        second = await house.visit()
+        await second.send_all(framed(b"now"))
+        await wait_all_tasks_blocked(0.01)
+        assert await exchange(await house.visit(1), b"now") == [b"now"]
+        assert len(house.network.connections) == 2
+
+
+async def test_clients_do_not_keep_out_who_comes_through_the_protected_listener() -> None:
+    """Nor can they stay when they are too many then: who is quiet for the longest time has to go."""
+    settings = limited(connections_max=2, protected="SECOND")
+    async with opened(settings, bindings=TWO_DOORS) as house:
+        clients = [await house.visit(), await house.visit()]
+        for client in clients:
+            await exchange(client, b"now")
+        assert await exchange(await house.visit(1), b"now") == [b"now"]
+        assert await is_closed(clients[0])
+        assert await exchange(clients[1], b"now") == [b"now"]
+
+
+async def test_when_the_limit_is_lowered_those_have_to_go_that_are_quiet_for_the_longest_time() -> None:
+    async with opened(limited(connections_max=3)) as house:
+        clients = [await house.visit() for _ in range(3)]
+        for client in clients:
+            await exchange(client, b"now")
+        house.network.apply(limited(connections_max=1))
+        assert [await is_closed(client) for client in clients[:2]] == [True, True]
+        assert await exchange(clients[2], b"now") == [b"now"]
+
+
+async def test_clients_that_come_too_fast_wait_at_the_door(autojump_clock: MockClock) -> None:
+    """Two a second may come, and twenty at once."""
+    network = Network(limited(rate_max=2), log=Log(io.StringIO()), run_blocking=inline)
+    listener = Listener("FIRST")
+    began = trio.current_time()
+    came = []
+    for _ in range(30):
+        await network._wait_room(listener)
+        came.append(trio.current_time() - began)
+    assert came[19] == 0
+    assert came[29] >= 5
+    waits = [after - before for before, after in itertools.pairwise(came[19:])]
+    assert 0 < min(waits) <= max(waits) <= 1
+
+
+async def test_an_address_that_comes_too_fast_is_kept_outside_for_a_while() -> None:
+    async with opened() as house:
+        house.network.apply_addresses(AddressLimits([("127.0.0.1", 1)]))
+        clients = [await house.visit() for _ in range(10)]
+        for client in clients:
+            assert await exchange(client, b"now") == [b"now"]
+        refused = await house.visit()
+        await until(lambda: len(house.network._refused) == 1)
+        with trio.move_on_after(0.05) as waited:
+            await refused.receive_some()
+        assert waited.cancelled_caught  # it is neither served nor closed yet
+        (waiting,) = [each for _, _, each in house.network.timers._heap]
+        waiting.expire()
+        assert await is_closed(refused)
+        assert len(house.network.connections) == 10
+
+
 async def test_the_limit_can_be_raised_while_clients_wait() -> None:
-    async with opened(NetworkSettings(connections_max=1)) as house:
+    async with opened(limited(connections_max=1)) as house:
         await exchange(await house.visit(), b"now")
         second = await house.visit()
         await wait_all_tasks_blocked(0.01)
-        house.network.apply(NetworkSettings(connections_max=2))
+        house.network.apply(limited(connections_max=2))
         assert await exchange(second, b"now") == [b"now"]
 
 

@@ -30,7 +30,11 @@ from tests.support.raw_client import RawClient
 Result = TypeVar("Result")
 
 RATE = 100_000
-BATCH = build_batch([(1_700_000_000_000, None, bytes(150_000), ())])
+"""Bytes a second."""
+
+BATCH = build_batch([(BrokerClock().now_ms(), None, bytes(150_000), ())])
+"""Not so old that it is deleted when time flies."""
+
 STEP_MS = 5
 
 BURST = 11 * RATE

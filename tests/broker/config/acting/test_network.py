@@ -98,6 +98,21 @@ async def test_connections_are_counted(clock: BrokerClock, settings: dict[str, s
             assert [await is_served(client) for client in clients] == [True, False]
 
 
+@pytest.mark.acts("max.connection.creation.rate")
+async def test_connections_come_no_faster_than_they_may(clock: BrokerClock) -> None:
+    """Ten at once, as there were none in ten seconds; the next one waits."""
+    for at_start in (True, False):
+        settings = {"max.connection.creation.rate": "1"}
+        async with whole_broker(clock, settings if at_start else NOTHING) as broker:
+            if not at_start:
+                await broker.alter(BROKER, "", settings)
+            before = len([await broker.connect() for _ in range(9 if at_start else 10)])
+            late = await broker.connect()
+            assert (before, await is_served(late)) == (9 if at_start else 10, False)
+            await broker.pass_time(1000)
+            await late.receive(ApiVersionsResponse, 3)
+
+
 @pytest.mark.acts("socket.receive.buffer.bytes", "socket.send.buffer.bytes", "socket.listen.backlog.size")
 async def test_sockets_are_made_as_they_are_wanted(
     clock: BrokerClock, monkeypatch: pytest.MonkeyPatch
