@@ -15,6 +15,7 @@ from protocol.messages.describe_log_dirs import DescribeLogDirsRequest, Describe
 from protocol.records.batch import RecordBatch, read_batches
 from storage.errors import DiskFailure
 from storage.memory_filesystem import MemoryFileSystem, PowerCut
+from storage.partition_log import PartitionLog
 from tests.broker.partitions.one_broker import (
     NODE_ID,
     OneBroker,
@@ -492,6 +493,36 @@ class TestFailures:
             await settle()
             assert (home(broker), live(broker, B)) == (A, [])
             assert "t-0 stays where it is" in broker.lines.getvalue()
+
+
+async def test_what_the_source_has_lost_goes_from_the_copy_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recovery point first: a power cut may leave a part of what is truncated."""
+    async with one_broker(paths=PATHS) as broker:
+        await filled(broker)
+        broker.hold_commands()
+        await move(broker, B)
+        await settle()
+        log = broker.partitions.leader("t", 0).log
+        piece = log.read(0, 1)
+        assert piece is not None
+        for directory in broker.partitions.places.online:
+            directory.begin_checkpoint()()
+        image, file_system = broker.image, broker.file_system
+    assert file_system.read_file("/b/recovery-point-offset-checkpoint") == b"0\n1\nt 0 6\n"
+    file_system.open("/a/t-0/00000000000000000000.log").truncate(piece.size_bytes)
+    noted: list[bytes] = []
+    truncate_to = PartitionLog.truncate_to
+
+    def note(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
+        noted.append(file_system.read_file("/b/recovery-point-offset-checkpoint"))
+        return truncate_to(log, offset, now_ms=now_ms)
+
+    monkeypatch.setattr(PartitionLog, "truncate_to", note)
+    async with one_broker(paths=PATHS, file_system=file_system, image=image) as broker:
+        await settle()
+        assert home(broker) == B
+        assert [offset for offset, _ in records(broker)] == [0, 1]
+    assert noted == [b"0\n1\nt 0 2\n"]
 
 
 async def write_and_move(file_system: MemoryFileSystem, step: int, images: list[MetadataImage]) -> int:

@@ -144,14 +144,14 @@ def the_recovery_point_moves_too_far(patch: Patch) -> None:
 
 @mistake
 def the_recovery_point_stays_behind_a_cut(patch: Patch) -> None:
-    right = PartitionLog._note_cut
+    right = PartitionLog.lower_recovery_point
 
-    def note_cut(log: PartitionLog, offset: int) -> None:
+    def lower_recovery_point(log: PartitionLog, offset: int) -> None:
         recovery_point = log.recovery_point
         right(log, offset)
         log.recovery_point = recovery_point
 
-    patch(PartitionLog, "_note_cut", note_cut)
+    patch(PartitionLog, "lower_recovery_point", lower_recovery_point)
 
 
 @mistake
@@ -369,10 +369,10 @@ def names_of_swap_files_are_not_fsynced(patch: Patch) -> None:
 
 @mistake
 def the_cleaner_s_checkpoint_outlives_a_cut(patch: Patch) -> None:
-    right = PartitionLog._note_cut
+    right = PartitionLog.lower_recovery_point
 
-    def note_cut(log: PartitionLog, offset: int) -> None:
+    def lower_recovery_point(log: PartitionLog, offset: int) -> None:
         right(log, offset)
         log.lowest_cut = None
 
-    patch(PartitionLog, "_note_cut", note_cut)
+    patch(PartitionLog, "lower_recovery_point", lower_recovery_point)
