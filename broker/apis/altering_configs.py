@@ -150,7 +150,7 @@ def _apply(texts: dict[str, str], change: Change) -> None:
         raise _invalid(f"Unknown operations type {change.operation}")
     else:
         known = find(Scope.BROKER, change.name)
-        if known is None:
+        if known is None or known.is_dynamic_only:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {change.name}")
         if not known.is_list:
             word = Operation(change.operation).name.lower()

@@ -57,15 +57,22 @@ def check_alteration(config: BrokerConfig, texts: Mapping[str, str], *, for_this
         _ONLY_PER_LISTENER.intersection(texts),
         "These security configs can be dynamically updated only per-listener using the listener prefix",
     )
-    for name, text in texts.items():
-        known = find(Scope.BROKER, base_name(name))
-        if known is not None:
+    based = [(find(Scope.BROKER, base_name(name)), text) for name, text in texts.items()]
+    for known, text in based:
+        if known is not None and known.update is not Update.READ_ONLY:
             known.parse(text)
     if not for_this_broker:
         _refuse(
             [name for name in texts if _is_per_broker(name)],
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
+    try:
+        for known, text in based:
+            if known is not None and known.update is Update.READ_ONLY:
+                known.parse(text)  # of a listener's name before it Kafka makes no fuss
+        _check_reporters(texts.get("metric.reporters", ""))
+    except ConfigError as error:
+        raise _wrapped(error) from error
     lower, upper = (config.dynamic_default, texts) if for_this_broker else (texts, config.dynamic_broker)
     static = {name: text for name, text in config.static.items() if not _is_dynamic_only(name)}
     changed = BrokerConfig({**static, **_settable(lower), **_settable(upper)})
@@ -112,9 +119,24 @@ def _check_steps(current: BrokerConfig, changed: BrokerConfig, texts: Mapping[st
         for unit in ("ms", "bytes"):
             _check_local_retention(changed, unit)
     except ConfigError as error:
-        wrapped = f"org.apache.kafka.common.config.ConfigException: {error.message}"
-        told = f"Invalid value {wrapped} for configuration Invalid dynamic configuration"
-        raise ConfigError(error.message, wire_message=told) from error
+        raise _wrapped(error) from error
+
+
+def _wrapped(error: ConfigError) -> ConfigError:
+    """As a client is told of what Kafka finds out late."""
+    wrapped = f"org.apache.kafka.common.config.ConfigException: {error.message}"
+    told = f"Invalid value {wrapped} for configuration Invalid dynamic configuration"
+    return ConfigError(error.message, wire_message=told)
+
+
+def _check_reporters(text: str) -> None:
+    """Kafka brings one class that reports metrics, and nobody can have brought another."""
+    for reporter in text.split(","):
+        if reporter.strip() not in ("", "org.apache.kafka.common.metrics.JmxReporter"):
+            raise ConfigError(
+                "Validation of dynamic config update of Set(metric.reporters) failed with class "
+                "class kafka.server.DynamicMetricsReporters"
+            )
 
 
 def _check_threads(name: str, current: int, wanted: int) -> None:

@@ -115,10 +115,10 @@ def _changed_value(config: BrokerConfig, kind: int, change: Change, current: str
         current = _inherited(config, known)
     items = current.split(",") if current else []
     for item in (change.value or "").split(","):
-        if change.operation == Operation.SUBTRACT:
-            items = [kept for kept in items if kept != item]
-        elif item not in items:
-            items.append(item)
+        if change.operation == Operation.APPEND:
+            items += [item] if item not in items else []
+        elif item in items:
+            items.remove(item)
     return ",".join(items)
 
 

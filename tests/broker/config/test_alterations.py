@@ -1,11 +1,17 @@
 """Changes of a running broker's settings.  Most rules and all texts are tried in the recorded transcript."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from broker.config.alterations import check_alteration
 from broker.config.broker_config import BrokerConfig
 from broker.config.definitions import ConfigError, Definition, Scope, Update, definitions
-from tests.broker.config.one_node import STATIC
+from compat.oracle.kafka import SMALL_NODE
+from protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from tests.broker.config.one_node import STATIC, OneNode
+from tests.golden.configs.alterable import asked_about_all
 
 
 def refusal(texts: dict[str, str], *, for_this_broker: bool = True) -> str | None:
@@ -56,3 +62,36 @@ def test_local_retention_may_not_be_unlimited_while_the_whole_is_not() -> None:
     told = refusal({"log.local.retention.ms": "-1"})
     assert told is not None
     assert "Value must not be -1 as log.retention.ms value is set as 604800000." in told
+
+
+ALTERABLE = Path(__file__).parents[2] / "golden" / "configs" / "alterable.json"
+
+NOT_KAFKAS_ANSWERS = {
+    # Kafka fails for want of a default.
+    "controller.listener.names": ("-1", "42 Cannot update these configs dynamically: [{name}]"),
+    "process.roles": ("-1", "42 Cannot update these configs dynamically: [{name}]"),
+    # Java's words about the colon that is missing.
+    **dict.fromkeys(
+        ("listener.security.protocol.map", "max.connections.per.ip.overrides"),
+        ("begin 0, end -1, length 4", "'true' is not of the form name:value"),
+    ),
+}
+"""Where others say what is the matter."""
+
+
+def test_what_may_be_altered_while_a_broker_runs_and_for_whom() -> None:
+    """Every setting, for this broker and for all, with and without a listener's name, set and appended to."""
+    node = OneNode(SMALL_NODE)
+
+    def ask(request: IncrementalAlterConfigsRequest) -> tuple[int, str | None]:
+        (answer,) = node.ask(request, 1).responses
+        return answer.error_code, answer.error_message
+
+    expected = {
+        name: outcome.replace(*NOT_KAFKAS_ANSWERS.get(name, ("", "")))
+        for outcome, names in json.loads(ALTERABLE.read_text(encoding="utf-8")).items()
+        for name in names
+    }
+    found = {name: outcome for outcome, names in asked_about_all(ask).items() for name in names}
+    assert {name: found[name] for name in found if found[name] != expected[name]} == {}
+    assert found.keys() == expected.keys()

@@ -19,6 +19,11 @@ from compat.oracle.kafka import kafka_node
 from compat.probe import split_address
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from protocol.messages.describe_configs import DescribeConfigsResponse
+from protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from tests.golden.configs.alterable import asked_about_all
 from tests.golden.configs.answers import ANSWERS, brief_answer, brief_request
 from tests.golden.configs.steps import BROKER, GROUP, METRICS, STEPS, TOPIC, describe
 from tests.support.raw_client import RawClient
@@ -38,7 +43,17 @@ def write_lines(name: str, rows: Iterable[Any]) -> None:
     (HERE / name).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
+def record_alterable(client: RawClient) -> None:
+    def ask(request: IncrementalAlterConfigsRequest) -> tuple[int, str | None]:
+        (answer,) = client.ask(request, IncrementalAlterConfigsResponse, 1).responses
+        return answer.error_code, answer.error_message
+
+    text = json.dumps(asked_about_all(ask), indent=1, ensure_ascii=False)
+    (HERE / "alterable.json").write_text(f"{text}\n", encoding="utf-8")
+
+
 def record(client: RawClient) -> None:
+    record_alterable(client)
     topic = CreatableTopic(name="t1", num_partitions=1, replication_factor=1)
     made = client.ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7)
     time.sleep(SETTLE_SECONDS)
