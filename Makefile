@@ -5,7 +5,7 @@
 # make bench-storage   what files cost, beside Apache Kafka: many partitions, recovery, compaction (needs Java)
 # make bench-coordinators   groups, transactions and share groups, beside Apache Kafka (needs Java)
 # make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
-# make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java, Maven, Go, Node and kcat)
+# make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java, Maven, Go, Node, Rust and kcat)
 # make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
 #
 # Each target creates what it needs in .venv.  Nothing else has to be installed but Python 3.11+.

@@ -14,6 +14,7 @@ from compat.java_client import program as java_client
 from compat.node_driver import client as node_clients
 from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
+from compat.rust_rskafka import client as rskafka
 from compat.scenarios.catalogue import Catalogue, shared
 from compat.streams import program as streams
 from compat.streams.catalogue import streams_catalogue
@@ -111,6 +112,12 @@ DRIVERS: dict[str, Driver] = {
         ),
         _node_driver(node_clients.KAFKAJS),
         _node_driver(node_clients.PLATFORMATIC),
+        Driver(
+            client=rskafka.CRATE,
+            language="Rust",
+            command=rskafka.driver_command,
+            pinned_version=rskafka.pinned_version,
+        ),
         Driver(
             client=kcat.CLIENT,
             language="C",

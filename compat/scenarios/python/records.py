@@ -22,7 +22,8 @@ def sample_records(count: int, chance: random.Random | None = None) -> list[Reco
         Record(
             value=b"%d " % number + b" ".join(chance.choices(words, k=chance.randrange(12))),
             key=None if number % 7 == 0 else b"key-%d" % (number % 100),
-            headers=[("trace", b"%d" % number), ("empty", b"")] if number % 10 == 0 else [],
+            # By their names, for those who keep them in that order.
+            headers=[("empty", b""), ("trace", b"%d" % number)] if number % 10 == 0 else [],
             timestamp_ms=START_MS + number,
         )
         for number in range(count)

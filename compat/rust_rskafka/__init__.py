@@ -1,0 +1,1 @@
+"""rskafka: ``python -m compat.rust_rskafka`` plays the scenarios."""
