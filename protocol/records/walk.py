@@ -6,10 +6,10 @@ of them at once, column by column.  It is exact: the shortcuts decide how fast t
 what it is.
 """
 
-from functools import cache
 from typing import NamedTuple
 
 from protocol.records.errors import CorruptRecords
+from protocol.records.runs import LAST_BYTES, PAUSE_MAX, RUN_MIN, find_run
 from protocol.records.varint import read_varint, read_varlong
 
 
@@ -26,11 +26,6 @@ class Walked(NamedTuple):
 
 
 _NOTHING_YET = Walked(-1 << 63, 0, (1 << 63) - 1, False, True)
-
-RUN_MIN = 16
-"""Fewer records of one shape than this are not worth looking at as columns."""
-
-_PAUSE_MAX = 1024
 
 
 def walk_records(section: bytes | memoryview, record_count: int) -> Walked:
@@ -56,7 +51,7 @@ def walk_records(section: bytes | memoryview, record_count: int) -> Walked:
             stop = min(index + pause, record_count)
             position, walked = _walk_one_by_one(section, position, index, stop, walked)
             index = stop
-            pause = min(2 * pause, _PAUSE_MAX)
+            pause = min(2 * pause, PAUSE_MAX)
     except IndexError:
         raise CorruptRecords("a record runs past the end of its batch") from None
     if position != len(section):
@@ -162,36 +157,6 @@ def _skip_headers(section: bytes | memoryview, position: int) -> int:
     return position
 
 
-class _Run:
-    """Records of one size in a row, seen as columns of bytes; ``count`` shrinks to those alike."""
-
-    __slots__ = ("count", "section", "start", "step")
-
-    def __init__(self, section: bytes | memoryview, start: int, step: int, count: int) -> None:
-        self.section = section
-        self.start = start
-        self.step = step
-        self.count = count
-
-    def column(self, at: int) -> bytes:
-        """Byte ``at`` of each record."""
-        start = self.start + at
-        return bytes(self.section[start : start + self.count * self.step : self.step])
-
-    def keep_while_in(self, at: int, allowed: bytes) -> None:
-        """Keep the records up to the first whose byte ``at`` is none of ``allowed``."""
-        column = self.column(at)
-        self.count = len(column) - len(column.lstrip(allowed))
-
-    def keep_while_same(self, at: int, end: int) -> None:
-        """Keep the records up to the first whose bytes ``at`` to ``end`` are not those of the first."""
-        for n in range(at, end):
-            column = self.column(n)
-            first = column[:1]
-            if column.count(first) != len(column):  # mostly equal, and counting is faster
-                self.count = len(column) - len(column.lstrip(first))
-
-
 def _walk_run(
     section: bytes | memoryview, position: int, first: int, record_count: int, walked: Walked
 ) -> tuple[int, int, Walked] | None:
@@ -201,32 +166,22 @@ def _walk_run(
     headers.  Byte ``n`` of every record is then a slice of the section with the record's size as its
     step, and a check of that slice, made in C, is a check of all these records.
     """
-    size, body = read_varint(section, position)
-    step = body + size - position
-    if size <= 0:
+    run = find_run(section, position, len(section), record_count - first)
+    if run is None:
         return None
-    run = _Run(section, position, step, min(record_count - first, (len(section) - position) // step))
-    run.keep_while_same(0, body - position)
-    if run.count < RUN_MIN:
-        return None
-
-    timestamp_at = at = body - position + 1  # behind the attributes
+    step = run.step
+    timestamp_at = at = run.size_width + 1  # behind the attributes
     is_wide = section[position + at] >= 0x80
     if is_wide:
         run.keep_while_in(at, _EVEN_FIRST_BYTES)
         at += 1
-    run.keep_while_in(at, _LAST_BYTES)
+    run.keep_while_in(at, LAST_BYTES)
     at += 1
 
-    offsets = _offset_columns(first)
-    run.count = min(run.count, len(offsets[0])) if offsets else 0
-    if run.count < RUN_MIN:
+    behind = run.pass_offsets(at, first)
+    if behind is None or run.count < RUN_MIN:
         return None
-    for expected in offsets:
-        if run.column(at) != expected[: run.count]:
-            return None
-        at += 1
-
+    at = behind
     key_size, end = read_varint(section, position + at)
     run.keep_while_same(at, end - position)
     at = end - position + max(key_size, 0)
@@ -265,45 +220,12 @@ def _walk_run(
     )
 
 
-@cache
-def _offset_bytes() -> tuple[bytes, bytes, bytes]:
-    """The bytes of 8192 offset deltas as columns: first one, last of two, second of three."""
-    deltas = range(_OFFSET_BLOCK)
-    return (
-        bytes(delta << 1 & 0x7F | 0x80 for delta in deltas),
-        bytes(delta >> 6 for delta in deltas),
-        bytes(delta >> 6 | 0x80 for delta in deltas),
-    )
-
-
-def _offset_columns(first: int) -> tuple[bytes, ...]:
-    """What the bytes of the offset deltas from ``first`` on must be, for some way.
-
-    Empty past a million records: walking those one by one is good enough.
-    """
-    if first < 64:
-        return (_ONE_BYTE_OFFSETS[first:],)
-    block, start = divmod(first, _OFFSET_BLOCK)
-    low, last, middle = _offset_bytes()
-    if block == 0:
-        return low[start:], last[start:]
-    if block < 128:
-        return low[start:], middle[start:], bytes((block,)) * (_OFFSET_BLOCK - start)
-    return ()
-
-
-_OFFSET_BLOCK = 8192
-_ONE_BYTE_OFFSETS = bytes(range(0, 128, 2))
-
 _ZIGZAG = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 """The number that a varint of one byte stands for."""
 
 _BIAS = 64
 _BIASED_ZIGZAG = bytes(number + _BIAS for number in _ZIGZAG) + bytes(128)
 """The same plus a bias that leaves none negative: so the order of bytes is that of the numbers."""
-
-_LAST_BYTES = bytes(range(128))
-"""Bytes that end a varint."""
 
 _EVEN_FIRST_BYTES = bytes(range(128, 256, 2))
 """Bytes that begin a longer varint of a number that is not negative."""

@@ -11,6 +11,7 @@ from protocol.records.builder import append_record
 from protocol.records.errors import CorruptRecords
 from protocol.records.keys import SHORT_KEY_MAX, find_records, read_keys, read_timestamps
 from protocol.records.record import read_records
+from protocol.records.runs import RUN_MIN
 from protocol.records.varint import read_varint, read_varlong
 
 Shape = tuple[int, int, bytes | None, bytes | None, int]
@@ -76,22 +77,73 @@ def test_a_changed_byte_leads_nowhere_else(given_shapes: list[Shape], data: st.D
     """What a plain reader takes is read alike, and nothing but CorruptRecords is raised."""
     section = bytearray(b"".join(map(encoded, given_shapes)))
     section[data.draw(st.integers(0, len(section) - 1))] = data.draw(st.integers(0, 255))
-    changed = bytes(section)
+    check_damaged(bytes(section), len(given_shapes))
+
+
+def check_damaged(section: bytes, record_count: int) -> None:
+    plain = None
     try:
-        plain = list(read_records(changed, len(given_shapes), 0, 0))
+        plain = list(read_records(section, record_count, 0, 0))
     except CorruptRecords:
-        plain = None
+        pass
     try:
-        keys = read_keys(changed, 0, len(changed), len(given_shapes))
-        places = find_records(changed, 0, len(changed), len(given_shapes))
+        keys = read_keys(section, 0, len(section), record_count)
+        places = find_records(section, 0, len(section), record_count)
     except CorruptRecords:
         # A key of -2 bytes is none for others; here it is more likely a damage.
         assert plain is None or any(record.key is None for record in plain)
         return
-    assert len(keys.keys) == len(keys.offset_deltas) == len(places) - 1 == len(given_shapes)
+    assert len(keys.keys) == len(keys.offset_deltas) == len(places) - 1 == record_count
     if plain is not None:
         assert keys.keys == [record.key for record in plain]
         assert list(keys.offset_deltas) == [record.offset for record in plain]
+        assert keys.tombstones == [index for index, record in enumerate(plain) if record.value is None]
+
+
+runs = st.lists(
+    st.tuples(
+        st.integers(1, 90),  # how many
+        st.sampled_from([(0,), (1, 2, 3), (63, 0), (-1, 5), (64, 65), (200, 130, 9000), (5, 70), (1 << 40,)]),
+        st.sampled_from([None, b"", b"k", bytes(63), bytes(64)]),
+        st.sampled_from([None, b"", bytes(3), bytes(58), bytes(63), bytes(64), bytes(8300)]),
+        st.sampled_from([0, 0, 0, 1]),
+    ),
+    min_size=1,
+    max_size=5,
+)
+Parts = list[tuple[int, tuple[int, ...], bytes | None, bytes | None, int]]
+
+
+def shapes_of(parts: Parts, first_offset: int) -> list[Shape]:
+    made: list[Shape] = []
+    for count, timestamps, key, value, headers in parts:
+        for n in range(count):
+            timestamp = timestamps[n % len(timestamps)]
+            made.append((timestamp, first_offset + len(made), key, value, headers))
+    return made
+
+
+@given(runs, st.sampled_from([0, 0, 0, 1, 63, 8190]))
+def test_runs_of_records_of_one_shape(parts: Parts, first_offset: int) -> None:
+    check(map(encoded, shapes_of(parts, first_offset)))
+
+
+def test_every_byte_of_a_run() -> None:
+    """Changed in one record, or in all alike."""
+    count = RUN_MIN + 2
+    for timestamp in (1, 70):
+        section = b"".join(encoded((timestamp, n, b"key", b"v", 0)) for n in range(count))
+        step = len(section) // count
+        for position in range(len(section)):
+            for value in (0, 1, 2, 3, 4, 6, 0x7F, 0x80, 0xFF):
+                changed = bytearray(section)
+                changed[position] = value
+                check_damaged(bytes(changed), count)
+        for position in range(step):
+            for value in (*range(13), 0x7F, 0x80, 0x81, 0xFF):
+                changed = bytearray(section)
+                changed[position::step] = bytes((value,)) * count
+                check_damaged(bytes(changed), count)
 
 
 def test_offsets_in_a_row_take_no_memory() -> None:

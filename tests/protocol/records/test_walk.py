@@ -11,8 +11,9 @@ from protocol.records import walk
 from protocol.records.builder import append_record
 from protocol.records.errors import CorruptRecords
 from protocol.records.record import Record, read_records
+from protocol.records.runs import RUN_MIN
 from protocol.records.varint import append_varint, read_varint, read_varlong
-from protocol.records.walk import RUN_MIN, Walked, walk_records
+from protocol.records.walk import Walked, walk_records
 
 Shape = tuple[int, int, bytes | None, bytes | None, int]
 """Timestamp delta, offset delta, key, value, number of headers."""
