@@ -17,6 +17,15 @@ GRACE_SECONDS = 5
 """How long a worker has to end after its standard input is closed."""
 
 
+ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
+    "MALLOC_TOP_PAD_": str(16 << 20),
+}
+"""For the C library of Linux, which would give the memory of each large batch back to the system and ask for it
+again: a fifth of the time that compressed batches take."""
+
+
 class WorkerGone(Exception):
     """The process has ended in the middle of its job; the next job gets another one."""
 
@@ -64,7 +73,7 @@ class WorkerProcess:
                 [sys.executable, "-P", "-m", "storage.worker"],
                 stdin=-1,
                 stdout=-1,
-                env=os.environ | {"PYTHONPATH": PACKAGES},
+                env=ALLOCATOR | os.environ | {"PYTHONPATH": PACKAGES},
                 # Ctrl-C is the broker's affair, which ends this process when it has ended its own work.
                 start_new_session=True,
             )
