@@ -22,8 +22,8 @@ ALLOCATOR = {
     "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
     "MALLOC_TOP_PAD_": str(16 << 20),
 }
-"""For the C library of Linux, which would give the memory of each large batch back to the system and ask for it
-again: a fifth of the time that compressed batches take."""
+"""For the C library of Linux, which would give the memory of each large batch back to the system and ask
+for it again: a fifth of the time that compressed batches take."""
 
 
 class WorkerGone(Exception):
