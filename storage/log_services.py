@@ -31,4 +31,4 @@ class LogServices:
         """``random_below(n)`` gives an integer from 0 to n - 1."""
         self.report = report
         self.producer_expiration_ms = producer_expiration_ms
-        """``producer.id.expiration.ms``"""
+        """``producer.id.expiration.ms``, as it is now."""

@@ -903,6 +903,7 @@ class PartitionLog:
 
     def expire_producers(self, *, now_ms: int) -> None:
         """Forget producers idle for ``producer.id.expiration.ms`` without an open transaction."""
+        self.producers.expiration_ms = self._services.producer_expiration_ms  # it may have changed
         self.producers.expire(now_ms)
 
 

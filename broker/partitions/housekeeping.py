@@ -153,6 +153,8 @@ class _House:
     async def expire_producers(self) -> None:
         """Forget producers that have been idle for long."""
         now_ms = self._services.clock.now_ms()
+        for directory in self._manager.directories:
+            directory.services.producer_expiration_ms = self._services.config.get("producer.id.expiration.ms")
         for log in self._logs:
             log.expire_producers(now_ms=now_ms)
 

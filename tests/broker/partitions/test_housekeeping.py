@@ -319,6 +319,18 @@ async def test_idle_producers_are_forgotten(autojump_clock: MockClock) -> None:
         assert log.active_producers() == []
 
 
+async def test_how_soon_idle_producers_are_forgotten_may_change(autojump_clock: MockClock) -> None:
+    async with one_broker({"producer.id.expiration.check.interval.ms": "1000"}) as broker:
+        broker.create_topic("t")
+        broker.produce("t", some_batch(producer_id=7, producer_epoch=0, base_sequence=0))
+        log = broker.partitions.leader("t", 0).log
+        broker.config.apply_dynamic({"producer.id.expiration.ms": "10000"}, {})
+        await pass_time(broker, 9000)
+        assert len(log.active_producers()) == 1
+        await pass_time(broker, 2000)
+        assert log.active_producers() == []
+
+
 @pytest.mark.acts("file.delete.delay.ms")
 async def test_deleted_folders_are_removed_when_their_time_has_come(autojump_clock: MockClock) -> None:
     async with one_broker() as broker:

@@ -28,7 +28,7 @@ from protocol.messages.offset_commit import (
 from protocol.records.compression import Compression
 from storage.partition_log import PartitionLog
 from tests.broker.config.acting.members import GROUPS, beat, coordinate, joining, steadily
-from tests.broker.config.acting.whole_broker import GROUP, WholeBroker, whole_broker
+from tests.broker.config.acting.whole_broker import BROKER, GROUP, WholeBroker, whole_broker
 
 KINDS = ("consumer", "share", "streams")
 
@@ -377,6 +377,28 @@ async def test_a_broker_s_own_settings_give_the_defaults(clock: BrokerClock) -> 
         text = another_value(definition(Scope.BROKER, name))
         async with whole_broker(clock, {**GROUPS, name: text}) as broker:
             assert broker.services.config.group({})[own.name] == own.parse(text), name
+
+
+async def test_a_running_group_follows_the_cluster_the_broker_and_its_own_settings(
+    clock: BrokerClock,
+) -> None:
+    """The settings that may change for running brokers, in the order of their weight and back again."""
+    async with whole_broker(clock, GROUPS) as broker:
+        cluster = broker.services.groups.cluster
+        for kind, read in (
+            ("consumer", cluster.consumer_times),
+            ("share", cluster.share_times),
+            ("streams", cluster.streams_settings),
+        ):
+            own = f"{kind}.assignment.interval.ms"
+            levels = ((BROKER, "", f"group.{own}"), (BROKER, "1", f"group.{own}"), (GROUP, "g", own))
+            for number, level in enumerate(levels):
+                await broker.alter(*level[:2], {level[2]: str(2000 + number)})
+                assert read("g").assignment_interval_ms == 2000 + number
+            for number, level in reversed(list(enumerate(levels))):
+                assert read("g").assignment_interval_ms == 2000 + number
+                await broker.alter(*level[:2], {level[2]: None})
+            assert read("g").assignment_interval_ms == 1000
 
 
 def another_value(known: Definition) -> str:
