@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from compat.broker_process import BrokerProcess
+from compat.oracle.conversations.quotas import ANY, PRODUCE, USER, describe, give
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode, kafka_node
 from compat.oracle.names import Names, Origin
@@ -86,6 +87,18 @@ class Asking:
         (answer,) = self._preparing.quietly(IncrementalAlterConfigsRequest(resources=[cluster])).responses
         assert answer.error_code == 0
 
+    def give_quota(self, user: str, bytes_per_second: float) -> None:
+        """Let a user produce so much, and return when it is seen."""
+        request = give({USER: user}, {PRODUCE: bytes_per_second})
+        (answer,) = self._preparing.quietly(request).entries
+        assert answer.error_code == 0
+        wait_until(lambda: self.quotas().get(user) == bytes_per_second, f"{user} has a quota")
+
+    def quotas(self) -> dict[str | None, float]:
+        """What each user may produce."""
+        entries = self._preparing.quietly(describe((USER, ANY, None))).entries
+        return {entry.entity[0].entity_name: entry.values[0].value for entry in entries}
+
     def move(self, topic: str, directory: Path, partition_count: int) -> None:
         """Move all partitions of a topic, and return when they are there."""
         self.begin_move(topic, directory, partition_count)
@@ -113,7 +126,10 @@ def test_we_open_what_kafka_closed_and_kafka_what_we_closed(kafka_jars: Path, tm
     with kafka_node(tmp_path / "node") as node:
         create(node.bootstrap, "shared", 3)
         expected = produce(node.bootstrap, "shared", "none", 1)
+        with Asking(node.bootstrap) as asking:
+            asking.give_quota("theirs", 1e9)
     ours = ottla_on(node)
+    quotas: dict[str | None, float] = {"theirs": 1e9}
     for turn, codec in enumerate(("lz4", "zstd")):
         ours.start()
         try:
@@ -121,12 +137,20 @@ def test_we_open_what_kafka_closed_and_kafka_what_we_closed(kafka_jars: Path, tm
             expected |= produce(ours.address, "shared", codec, 10 + turn)
             create(ours.address, f"ours-{turn}", 2)
             made_by_us = produce(ours.address, f"ours-{turn}", "gzip", 20 + turn)
+            with Asking(ours.address) as asking:
+                assert asking.quotas() == quotas
+                quotas["ours"] = 1e9 + turn
+                asking.give_quota("ours", quotas["ours"])
         finally:
             assert ours.stop() == 0
         assert damages(node.data) == []
         with kafka_node(tmp_path / "node") as node:
             check(node.bootstrap, "shared", 3, expected)
             check(node.bootstrap, f"ours-{turn}", 2, made_by_us)
+            with Asking(node.bootstrap) as asking:
+                assert asking.quotas() == quotas
+                quotas["theirs"] = 2e9 + turn
+                asking.give_quota("theirs", quotas["theirs"])
             expected |= produce(node.bootstrap, "shared", "snappy", 30 + turn)
         assert damages(node.data) == []
 
