@@ -8,7 +8,7 @@ REASONS: Mapping[str, str] = {
     "gathering": "about buffers in which writes are gathered; here each goes out at once",
     "growing": "about files that have their full size from the start; here they grow with what is written",
     "kafka": "of no effect in Kafka 4.4.0 either",
-    "metrics": "about metrics, which this broker does not keep yet",
+    "metrics": "about metrics and measurements of its own, which this broker does not keep yet",
     "quorum": "about several controllers, and this one is alone",
     "security": "about authentication, encryption or authorization, which this broker does not have yet",
     "threads": "about pools of threads and the queues between them; here one thread serves all that come",
