@@ -165,3 +165,7 @@ def test_a_marker_in_a_hole_that_a_power_cut_has_left_may_have_ended_a_transacti
     reference.flushed = 6
     reference.adopt([written[0], written[2]], log_start=0, log_end=6, recovery_point=6)
     assert reference.last_stable() == (0, 6)
+    reference.truncate(0)
+    reference.acknowledge([batch(0, 2), batch(2, 2, producer_id=1)])
+    reference.advance_high_watermark(4)
+    assert reference.last_stable() == (2, 2), "what is there now is in no doubt"

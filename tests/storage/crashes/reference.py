@@ -257,6 +257,7 @@ class Reference:
         self.is_being_cut = True
         self.batches = [batch for batch in self.batches if batch.base_offset < offset]
         self.gone = [batch for batch in self.gone if batch.base_offset < offset]
+        self.doubtful = {base_offset for base_offset in self.doubtful if base_offset < offset}
         self.flushed = min(self.flushed, offset)
         self.log_end = offset
         self.log_start = min(self.log_start, offset)

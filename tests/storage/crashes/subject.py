@@ -132,6 +132,8 @@ class Subject:
         self.leader_epoch = 0
         self.values = 0
         self.is_expecting_failure = False
+        self.half_deleted: set[str] = set()
+        """Folders where a deletion has failed: the next start finds indexes there that have no segment."""
         self._open()
         for replica in self.configs:
             self._create(replica)
@@ -461,6 +463,7 @@ class Subject:
             log.delete_expired_segments(now_ms=self.now_ms, at_most=chance.choice([1, 2, 100]))
         except DiskFailure:
             self._failed()
+            self.half_deleted.add(log.directory)
         finally:
             assert log.log_start == reference.log_start or deletes
             assert reference.log_start <= log.log_start <= reference.high_watermark
@@ -721,6 +724,7 @@ class Subject:
             assert log is not None
             self._look(self, replica, after)
             self._settle(reference, log, chance)
+        self.half_deleted.clear()
 
     def _settle(self, reference: Reference, log: PartitionLog, chance: Random) -> None:
         """The reference goes on from what was found, which was looked at; a broker alone leads at once."""
