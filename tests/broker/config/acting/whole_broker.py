@@ -150,9 +150,15 @@ class WholeBroker:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait for what a thread has a part in."""
-        with trio.fail_after(10):
+        with trio.fail_after(60):
             while not condition():  # noqa: ASYNC110  (nobody tells)
                 await trio.sleep(0.001)
+
+    async def pass_time_until(self, condition: Callable[[], object]) -> None:
+        """Let as many seconds go by as it takes."""
+        with trio.fail_after(600):
+            while not condition():
+                await self.pass_time(1000)
 
     async def create(
         self, topic: str = "t", *, partitions: int = 1, settings: Mapping[str, str] = NOTHING
