@@ -140,6 +140,16 @@ def deleted_records_stay_deleted(view: View) -> None:
         assert view.log.log_start in expected
 
 
+def only_who_deletes_moves_the_log_start(view: View) -> None:
+    """A crash may take the first records if they were not flushed, and no others, compacted or not."""
+    reference = view.reference
+    start = max(reference.log_start, reference.deleted_below)
+    may_lose_its_head = view.after == POWER_CUT and start >= reference.flushed
+    if not (may_lose_its_head or reference.is_being_cut):
+        for batch in reference.batches:
+            assert not start <= batch.base_offset < view.log.log_start, f"{view.log} began at {start}"
+
+
 def nothing_is_wrong_after_a_clean_stop(view: View) -> None:
     if view.after == CLEAN_STOP:
         assert view.subject.directory.was_clean, "it needs no recovery"
@@ -168,6 +178,7 @@ BEFORE_ADOPTION = (
     offsets_are_used_once,
     no_record_differs,
     deleted_records_stay_deleted,
+    only_who_deletes_moves_the_log_start,
     nothing_is_wrong_after_a_clean_stop,
     the_high_watermark_is_remembered,
 )
