@@ -152,14 +152,8 @@ class Dispatcher:
         meter = call.meter
         if meter is not None:
             throttle_ms = meter.settle(api.key, answer)
-            if throttle_ms and answer is not None:
+            if throttle_ms:
                 answer = api.throttled(answer, call.version, throttle_ms)
-            parts = self._encode_settled(api, call, answer)
-            meter.has_answered()
-            return parts
-        return self._encode_settled(api, call, answer)
-
-    def _encode_settled(self, api: "_ServedApi", call: Call, answer: object) -> list[Part]:
         if answer is None:
             return _NO_ANSWER
         version = call.version
@@ -178,6 +172,8 @@ class Dispatcher:
         if len(parts) > 1:
             size += sum(part.size_bytes if isinstance(part, FileRange) else len(part) for part in parts[1:])
         _SIZE.pack_into(first, 0, size)
+        if meter is not None:
+            meter.has_answered()
         return parts
 
     def _encode_failure(
@@ -291,7 +287,9 @@ class _ServedApi:
         self.loaded = True
 
     def throttled(self, answer: object, version: int, throttle_ms: int) -> object:
-        """The same answer, with the time that its client has to wait, if it can say so."""
+        """The same answer, if there is one, with the time that its client has to wait, if it can say so."""
+        if answer is None:
+            return None
         for field in self._response.declared_fields:
             if field.name == "throttle_time_ms" and version in field.versions:
                 if not isinstance(answer, bytes):

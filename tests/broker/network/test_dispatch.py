@@ -35,7 +35,7 @@ from protocol.messages.fetch import (
     PartitionData,
 )
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.metadata import MetadataRequest
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.schema import Message
 from storage.errors import DiskFailure, OutOfOrderSequence
@@ -51,16 +51,18 @@ class Desk:
 
     def __init__(self) -> None:
         self.output = io.StringIO()
-        services = SimpleNamespace(
-            clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000),
-            log=Log(self.output),
-            quotas=SimpleNamespace(is_active=False),
-        )
-        self.dispatcher = Dispatcher(cast(Services, services), APIS.values())
+        self.dispatcher = self.dispatcher_with(SimpleNamespace(is_active=False))
         self.connection = ConnectionState(
             7, Listener("PLAINTEXT"), Address("10.0.0.7", 4711), Address("10.0.0.1", 9092)
         )
         self.calls: list[Call] = []
+
+    def dispatcher_with(self, quotas: object) -> Dispatcher:
+        """A dispatcher in a broker that has no more than it needs."""
+        services = SimpleNamespace(
+            clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000), log=Log(self.output), quotas=quotas
+        )
+        return Dispatcher(cast(Services, services), APIS.values())
 
     def put(self, module_name: str, handler: Handler, **more: object) -> None:
         """Let ``handler`` answer for the module of this name."""
@@ -432,3 +434,56 @@ async def test_a_connection_lives_through_an_unknown_version_and_ends_with_an_un
         assert served.answers[2][:4] == bytes([0, 0, 0, 3])
         assert served.peer.is_closed
     assert served.log_lines[0].endswith("API key 999 is not served on PLAINTEXT")
+
+
+class TooExpensive:
+    """Quotas by which each request is too much."""
+
+    is_active = True
+
+    def __init__(self, throttle_ms: int) -> None:
+        self._throttle_ms = throttle_ms
+
+    def meter(self, client_id: str | None, size_bytes: int, connection: ConnectionState) -> Any:
+        return SimpleNamespace(
+            settle=lambda key, answer: self._throttle_ms,
+            has_answered=lambda: None,
+            pause=lambda: None,
+            resume=lambda: None,
+        )
+
+
+def always(answer: Message) -> Handler:
+    return lambda request, call: answer
+
+
+def test_every_answer_says_how_long_its_client_has_to_wait_if_it_can(desk: Desk) -> None:
+    desk.dispatcher = desk.dispatcher_with(TooExpensive(12_345))
+    silent = set()
+    for api in APIS.values():
+        messages = import_module(f"protocol.messages.{api.module}")
+        name = "".join(word.capitalize() for word in api.module.split("_"))
+        request, response = getattr(messages, f"{name}Request"), getattr(messages, f"{name}Response")
+        desk.put(api.module, always(response()))
+        for version in range(api.first, api.last + 1):
+            flexible = version in response.flexible and api.key != ApiKey.API_VERSIONS
+            _, body = opened(desk.ask(request(), version), header_bytes=5 if flexible else 4)
+            answer = response.decode(memoryview(bytearray(body)), version)
+            if not any(
+                field.name == "throttle_time_ms" and version in field.versions
+                for field in response.declared_fields
+            ):
+                silent.add(api.key)
+            else:
+                assert answer.throttle_time_ms == 12_345, (api.key, version)
+    assert {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA} <= silent
+
+
+def test_an_answer_that_is_encoded_already_says_it_too(desk: Desk) -> None:
+    desk.dispatcher = desk.dispatcher_with(TooExpensive(7))
+    desk.put("metadata", lambda request, call: MetadataResponse(cluster_id="c").encode(call.version))
+    for version in (2, 3, 12):
+        flexible = version in MetadataResponse.flexible
+        _, body = opened(desk.ask(MetadataRequest(), version), header_bytes=5 if flexible else 4)
+        answer = MetadataResponse.decode(memoryview(bytearray(body)), version)
+        assert (answer.cluster_id, answer.throttle_time_ms) == ("c", 7 if version >= 3 else 0)
