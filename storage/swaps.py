@@ -67,22 +67,25 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
     file_system = services.file_system
     names = set(file_system.list_names(directory))
     if not any(name.endswith(_TRANSIENT) for name in names):
-        return list(names)
+        return sorted(names)
     plan = plan_swaps(file_system, directory, names)
     if plan.renamed:
         # A process that died may have left these names in the cache only, and what they replace goes now.
         file_system.sync_directory(directory)
-    for name, why in plan.removed.items():
+    for name, why in sorted(plan.removed.items()):
         if why:
             services.report(f"{os.path.join(directory, name)} {why}; it is removed")
         file_system.remove(os.path.join(directory, name))
         names.discard(name)
-    for name, plain in plan.renamed.items():
+    if plan.renamed and plan.removed:
+        # With the swap file goes what tells that the others have been replaced.
+        file_system.sync_directory(directory)
+    for name, plain in sorted(plan.renamed.items()):
         file_system.rename(os.path.join(directory, name), os.path.join(directory, plain))
         names.discard(name)
         names.add(plain)
     file_system.sync_directory(directory)
-    return list(names)
+    return sorted(names)
 
 
 def mark_cleaned(services: LogServices, directory: str, base_offset: int) -> None:

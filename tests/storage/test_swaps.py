@@ -1,8 +1,11 @@
 """What a cleaner leaves when the process ends at any point of its renames."""
 
+from random import Random
+
 import pytest
 
 from protocol.records.batch import RecordBatch
+from storage.memory_filesystem import Names, PowerCut
 from storage.swaps import finish_swaps
 from tests.storage.builders import DIRECTORY, World, batch
 
@@ -102,3 +105,23 @@ def test_files_that_only_end_like_a_cleaner_s_are_left_alone(world: World) -> No
         "hello.log.cleaned",
         "hello.log.swap",
     ]
+
+
+def test_a_power_cut_does_not_bring_back_what_a_finished_swap_has_replaced() -> None:
+    """Whatever names the file system keeps, and at whatever change the power was cut."""
+    for seed in range(400):
+        chance = Random(seed)
+        world = World()
+        for base in (0, 10):
+            put(world, name(base, ".log"), segment(base, 10))
+            put(world, name(base, ".index"))
+        put(world, name(0, ".log.swap"), segment(0, 20))
+        put(world, name(0, ".index.swap"))
+        world.memory.sync_everything()
+        world.memory.stop_after = chance.randrange(1, 8)
+        try:
+            finish_swaps(world.services, DIRECTORY)
+        except PowerCut:
+            pass
+        world.memory.lose_power(chance, names=Names.ANY)
+        assert finish_swaps(world.services, DIRECTORY) == [name(0, ".index"), name(0, ".log")], seed
