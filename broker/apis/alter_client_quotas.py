@@ -32,7 +32,7 @@ def handle(request: AlterClientQuotasRequest, call: Call) -> Answer:
         unknown_hosts = await call.services.run_blocking(find_unknown, hosts)
         answer = alter(request, call, alterations, unknown_hosts)
         if isinstance(answer, Waiting):
-            waiting.answer(await answer.wait())
+            answer.pass_on(waiting)
         else:
             waiting.answer(answer)
 

@@ -1,6 +1,7 @@
 """Fetch sessions, against what Kafka 4.4 answered to the same requests."""
 
 import itertools
+import random
 
 import pytest
 
@@ -323,3 +324,49 @@ def test_a_follower_displaces_a_young_consumer_and_never_the_reverse() -> None:
     assert open_session(cache, 0, 1, 2, 3, now_ms=EVICTION_AGE_MS) == 0
     cache.context(asking(session_id=follower, epoch=1), BY_NAME, EVICTION_AGE_MS)
     assert open_session(cache, 0, 1, 2, 3, now_ms=EVICTION_AGE_MS + 2) == 0
+
+
+def test_a_preview_is_what_would_be_told_and_changes_nothing(chance: random.Random) -> None:
+    """For who has to wait, and is told nothing."""
+    cache = make_cache()
+    context = cache.context(asking(0, 1, 2, 3), BY_NAME, 0, privileged=False)
+    _, session_id, told = context.answer([empty(wanted) for wanted in context.partitions], 0)
+    assert numbers(told) == [0, 1, 2, 3]
+    for epoch in range(1, 200):
+        context = cache.context(asking(session_id=session_id, epoch=epoch), BY_NAME, 0, privileged=False)
+        readings = []
+        for wanted in context.partitions:
+            reading = chance.choice((empty, with_records))(wanted)
+            reading.high_watermark += chance.choice((0, 0, 0, 1))
+            reading.log_start += chance.choice((0, 0, 0, 1))
+            reading.error_code = chance.choice((0, 0, 0, 3))
+            reading.diverging = chance.choice((None, None, (1, 2)))
+            readings.append(reading)
+        order = asked(context)
+        preview = context.preview(readings)
+        assert numbers(context.preview(readings)) == numbers(preview)
+        assert asked(context) == order
+        assert context.answer_nothing() == (ErrorCode.NONE, session_id)
+        if chance.random() < 0.7:
+            assert numbers(context.answer(readings, 0)[2]) == numbers(preview)
+
+
+def test_who_is_told_nothing_gets_no_session_and_no_error() -> None:
+    cache = make_cache()
+    context = cache.context(asking(0), BY_NAME, 0, privileged=False)
+    assert context.answer_nothing() == (ErrorCode.NONE, 0)
+    refused = cache.context(asking(session_id=7, epoch=1), BY_NAME, 0, privileged=False)
+    assert refused.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert refused.answer_nothing() == (ErrorCode.NONE, 0)
+    assert refused.preview([]) == []
+
+
+def test_who_was_overtaken_is_told_so_even_when_told_nothing() -> None:
+    cache = make_cache()
+    context = cache.context(asking(0), BY_NAME, 0, privileged=False)
+    readings = [empty(wanted) for wanted in context.partitions]
+    _, session_id, _ = context.answer(readings, 0)
+    slow = cache.context(asking(session_id=session_id, epoch=1), BY_NAME, 0, privileged=False)
+    cache.context(asking(session_id=session_id, epoch=2), BY_NAME, 0, privileged=False)
+    assert slow.preview(readings) == []
+    assert slow.answer_nothing() == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id)
