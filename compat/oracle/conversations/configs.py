@@ -104,6 +104,80 @@ def describing(talk: Talk) -> None:
     talk.ask("nothing", describe())
 
 
+@conversation(ApiKey.DESCRIBE_CONFIGS)
+def where_values_come_from(talk: Talk) -> None:
+    """Everything that a topic, a group and a subscription may have, with what lies beneath."""
+    t = talk.topic("t", retention_ms="100000", cleanup_policy="compact,delete").name
+    group, metrics = talk.name("g"), talk.name("m")
+    talk.quietly(
+        change(
+            (GROUP, group, [("consumer.session.timeout.ms", SET, "50000"), ("nope", DELETE, None)]),
+            (METRICS, metrics, [("interval.ms", SET, "5000"), ("match", SET, "client_id=a.*,client_id=b")]),
+        )
+    )
+    talk.settle()
+    for label, kind, name in (
+        ("a topic", TOPIC, t),
+        ("a group", GROUP, group),
+        ("metrics", METRICS, metrics),
+    ):
+        talk.ask(label, describe((kind, name, None), synonyms=True))
+        talk.ask(f"the documentation of {label}", describe((kind, name, None), documentation=True))
+    keys = ("log.retention.ms", "log.roll.jitter.ms", "log.flush.interval.ms", "ssl.key.password", "nope")
+    talk.ask("a broker", describe((BROKER, "1", keys), synonyms=True, documentation=True))
+    talk.ask("an unknown logger", describe((LOGGER, "1", ["nope"]), synonyms=True, documentation=True))
+
+
+@conversation(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def changing_levels(talk: Talk) -> None:
+    """Of loggers: nothing comes of these requests."""
+
+    def one(label: str, *changes: Change, node: str = "1", validate_only: bool = True) -> None:
+        talk.ask(label, change((LOGGER, node, changes), validate_only=validate_only))
+
+    for level in ("TRACE", "FATAL", "OFF", "info", ""):
+        one(f"root to {level}", ("root", SET, level))
+    one("root to null", ("root", SET, None))
+    one("root loses its level", ("root", DELETE, None), validate_only=False)
+    one("an unknown logger", ("no.such.logger", SET, "INFO"))
+    one("a good and an unknown one", ("root", SET, "INFO"), ("no.such.logger", SET, "INFO"))
+    for operation, word in ((APPEND, "append"), (SUBTRACT, "subtract"), (9, "nothing known")):
+        one(f"root, {word}", ("root", operation, "INFO"))
+    one("root twice", ("root", SET, "INFO"), ("root", SET, "INFO"))
+    one("nothing")
+    for node in ("2", "x", ""):
+        one(f"node {node}", ("root", SET, "INFO"), node=node)
+
+
+@conversation(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def changing_brokers(talk: Talk) -> None:
+    """Nothing comes of these requests either: what holds for all is no single conversation's."""
+
+    def one(label: str, *changes: Change, broker: str = "1") -> None:
+        talk.ask(label, change((BROKER, broker, changes), validate_only=True))
+
+    for broker in ("1", ""):
+        of = "every broker" if not broker else "a broker"
+        one(f"{of}: set", ("log.segment.bytes", SET, "3000000"), broker=broker)
+        one(f"{of}: a bad value", ("log.segment.bytes", SET, "x"), broker=broker)
+        one(f"{of}: too small", ("log.segment.bytes", SET, "1"), broker=broker)
+        one(f"{of}: delete", ("log.segment.bytes", DELETE, None), broker=broker)
+        one(f"{of}: append", ("log.cleanup.policy", APPEND, "compact"), broker=broker)
+        one(f"{of}: subtract", ("log.cleanup.policy", SUBTRACT, "delete"), broker=broker)
+        one(f"{of}: append what is no list", ("log.segment.bytes", APPEND, "1"), broker=broker)
+        one(f"{of}: unknown", ("no.such.setting", SET, "1"), broker=broker)
+        one(f"{of}: append to an unknown one", ("no.such.setting", APPEND, "1"), broker=broker)
+        one(f"{of}: fixed", ("num.partitions", SET, "2"), broker=broker)
+        one(f"{of}: a replica count of its own", ("min.insync.replicas", SET, "2"), broker=broker)
+        one(f"{of}: no replica count", ("min.insync.replicas", DELETE, None), broker=broker)
+        one(f"{of}: too many threads", ("background.threads", SET, "100"), broker=broker)
+        one(f"{of}: for a listener", ("listener.name.x.max.connections", SET, "1"), broker=broker)
+        one(f"{of}: a secret of all listeners", ("ssl.keystore.password", SET, "x"), broker=broker)
+        one(f"{of}: one of a listener", ("listener.name.x.ssl.keystore.password", SET, "x"), broker=broker)
+        one(f"{of}: a class", ("principal.builder.class", SET, "com.example.Builder"), broker=broker)
+        one(f"{of}: reporters", ("metric.reporters", SET, "com.example.Reporter"), broker=broker)
+
+
 @conversation(ApiKey.INCREMENTAL_ALTER_CONFIGS)
 def changing(talk: Talk) -> None:
     t = talk.topic("t").name
