@@ -70,6 +70,7 @@ def test_how_long_a_new_group_waits_is_its_own_affair() -> None:
     room.create_topic("t", 4)
     room.enrolled("a")
     room.pass_ms(8999)
+    assert statuses(room.work("a")) == [StreamsStatus.ASSIGNMENT_DELAYED]
     assert room.app.target_epoch < room.app.group_epoch
     room.pass_ms(1)
     assert room.app.target_epoch == room.app.group_epoch
