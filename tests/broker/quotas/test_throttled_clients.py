@@ -1,4 +1,4 @@
-"""A whole broker keeps its clients to their rates: real sockets, and a clock that runs ahead."""
+"""A whole broker keeps its clients to their rates: real sockets, and a clock that flies while one has to wait."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from broker.clock import BrokerClock
+from broker.network.call import ConnectionState
 from protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
@@ -47,13 +48,33 @@ def clock() -> BrokerClock:
     return BrokerClock()
 
 
-async def hasten(broker: Broker, clock: BrokerClock, conversation: Callable[[RawClient], Result]) -> Result:
-    """Hold a conversation while the broker's time flies."""
+@pytest.fixture(autouse=True)
+def deaf_until(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Every time, of Trio's, up to which a connection was made deaf."""
+    times = [0.0]
+    mute = ConnectionState.mute
+
+    def note_and_mute(connection: ConnectionState, until: float) -> None:
+        times.append(until)
+        mute(connection, until)
+
+    monkeypatch.setattr(ConnectionState, "mute", note_and_mute)
+    return times
+
+
+async def hasten(
+    broker: Broker,
+    clock: BrokerClock,
+    deaf_until: list[float],
+    conversation: Callable[[RawClient], Result],
+) -> Result:
+    """Hold a conversation while the broker's time flies, whenever the client has to wait."""
     async with trio.open_nursery() as nursery:
 
         async def fly() -> None:
             while True:
-                clock.advance(STEP_MS)
+                if trio.current_time() <= deaf_until[-1]:
+                    clock.advance(STEP_MS)
                 await trio.lowlevel.checkpoint()
 
         nursery.start_soon(fly)
@@ -97,7 +118,7 @@ def fetch(client: RawClient, offset: int) -> tuple[int, int]:
     return answer.throttle_time_ms, len(records)
 
 
-async def test_a_producer_that_does_not_wait_is_made_to(clock: BrokerClock) -> None:
+async def test_a_producer_that_does_not_wait_is_made_to(clock: BrokerClock, deaf_until: list[float]) -> None:
     async with running(MemoryFileSystem()) as broker:
 
         def talk(client: RawClient) -> tuple[list[int], float]:
@@ -108,7 +129,7 @@ async def test_a_producer_that_does_not_wait_is_made_to(clock: BrokerClock) -> N
             client.ask(MetadataRequest(topics=[]), MetadataResponse, 9)  # heard when the last wait is over
             return throttles, clock.current_time() - began
 
-        throttles, seconds = await hasten(broker, clock, talk)
+        throttles, seconds = await hasten(broker, clock, deaf_until, talk)
         assert throttles[0] == 0
         assert sum(throttle_ms > 0 for throttle_ms in throttles) > 5
         assert (20 * len(BATCH) - BURST) / seconds < RATE
@@ -120,7 +141,7 @@ async def test_a_producer_that_does_not_wait_is_made_to(clock: BrokerClock) -> N
         assert await broker.ask(without) == [0] * 20
 
 
-async def test_a_consumer_that_does_not_wait_is_made_to(clock: BrokerClock) -> None:
+async def test_a_consumer_that_does_not_wait_is_made_to(clock: BrokerClock, deaf_until: list[float]) -> None:
     async with running(MemoryFileSystem()) as broker:
 
         def talk(client: RawClient) -> tuple[int, int, float]:
@@ -137,6 +158,6 @@ async def test_a_consumer_that_does_not_wait_is_made_to(clock: BrokerClock) -> N
                 empty += size == 0
             return offset, empty, clock.current_time() - began
 
-        offset, empty, seconds = await hasten(broker, clock, talk)
+        offset, empty, seconds = await hasten(broker, clock, deaf_until, talk)
         assert empty > 5
         assert (offset * len(BATCH) - BURST) / seconds < RATE
