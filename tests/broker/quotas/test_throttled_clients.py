@@ -1,4 +1,4 @@
-"""A whole broker keeps its clients to their rates: real sockets, and a clock that flies while one has to wait."""
+"""A broker keeps its clients to their rates: real sockets, and a clock that flies while one has to wait."""
 
 from collections.abc import Callable
 from typing import TypeVar
