@@ -240,7 +240,7 @@ def limits_of_connections(talk: Talk) -> None:
             ("listener.name.other.max.connections", ("0",)),
             ("listener.name.plaintext.max.connections.per.ip", ("5",)),
             ("max.connections.per.ip", ("0", "5")),
-            ("max.connections.per.ip.overrides", ("127.0.0.1:0", "so nicht!:5")),
+            ("max.connections.per.ip.overrides", ("127.0.0.2:0", "so nicht!:5")),
         ):
             for value in values:
                 config = AlterableConfig(name=name, value=value)
