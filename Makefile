@@ -6,6 +6,7 @@
 # make bench-coordinators   groups, transactions and share groups, beside Apache Kafka (needs Java)
 # make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
 # make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java, Maven, Go, Node, Rust and kcat)
+# make tools   what Kafka's command line tools say of Apache Kafka, kept anew, and of Ottla (needs Java and Maven)
 # make oracle  what compares us with Apache Kafka itself (needs Java and Maven)
 #
 # Each target creates what it needs in .venv.  Nothing else has to be installed but Python 3.11+.
@@ -22,7 +23,7 @@ ARGS ?=
 IN_PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types fast bench bench-storage bench-coordinators bench-peers matrix oracle clean
+.PHONY: help run test check format lint types fast bench bench-storage bench-coordinators bench-peers matrix tools oracle clean
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -64,6 +65,10 @@ bench-peers: $(VENV)/.dev
 
 matrix: $(VENV)/.dev
 	$(BIN)/python -m compat.matrix refresh $(ARGS)
+
+tools: $(VENV)/.dev
+	$(BIN)/python -m compat.kafka_tools record
+	$(BIN)/python -m compat.kafka_tools compare
 
 oracle: $(VENV)/.dev
 	$(BIN)/python -m compat.oracle $(ARGS)

@@ -5,15 +5,11 @@ It leaves the topic ``settings-t`` there, and nothing else.
 """
 
 import json
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from compat.java_programs import program_command
-from compat.kafka_tools.several_tools import END_OF_TOOL, PROGRAMS, TIMEOUT_SECONDS
-from compat.oracle.java import TOOLS
+from compat.kafka_tools.several_tools import tool_runner
 
 RECORDED = Path(__file__).with_name("config_commands.json")
 
@@ -80,31 +76,15 @@ class Outcome(NamedTuple):
 
 def outcomes(address: str) -> list[Outcome]:
     """What becomes of each command at the broker there."""
-    lines = [_line("kafka-topics", address, CREATE), *(_line("kafka-configs", address, c) for c in COMMANDS)]
-    done = subprocess.run(
-        program_command(PROGRAMS, "Tools"),
-        input="".join(lines),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=True,
-    )
-    found: list[Outcome] = []
-    so_far: list[str] = []
-    for line in done.stdout.replace(address, "BROKER").split("\n"):
-        text, ended, code = line.partition(END_OF_TOOL)
-        if text and not text.startswith(("\t", "SLF4J", "[")):
-            so_far.append(text)
-        if ended:
-            found.append(Outcome(int(code), sorted(so_far)))
-            so_far = []
-    return found[1:]
-
-
-def _line(tool: str, address: str, arguments: str) -> str:
-    words: Sequence[str] = (TOOLS[tool], "--bootstrap-server", address, *arguments.split())
-    return "\t".join(words) + "\n"
+    found = []
+    with tool_runner() as runner:
+        runner.run("kafka-topics", "--bootstrap-server", address, *CREATE.split())
+        for command in COMMANDS:
+            done = runner.run("kafka-configs", "--bootstrap-server", address, *command.split())
+            lines = (done.output + done.errors).replace(address, "BROKER").split("\n")
+            told = [line for line in lines if line and not line.startswith(("\t", "SLF4J", "["))]
+            found.append(Outcome(done.exit_code, sorted(told)))
+    return found
 
 
 def recorded() -> list[Outcome]:
