@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from compat.c_kcat import command as kcat
 from compat.c_kcat.catalogue import kcat_catalogue
+from compat.connect import workers as connect
+from compat.connect.catalogue import connect_catalogue
 from compat.go_driver import client as go_clients
 from compat.go_sarama import versions as sarama_versions
 from compat.java_client import program as java_client
@@ -132,6 +134,14 @@ DRIVERS: dict[str, Driver] = {
             pinned_version=lambda: KAFKA_VERSION,
             catalogue=streams_catalogue,
             settings=streams.SETTINGS,
+        ),
+        Driver(
+            client=connect.CLIENT,
+            language="Java",
+            command=connect.driver_command,
+            pinned_version=lambda: KAFKA_VERSION,
+            always=False,  # three workers, each of which takes seconds to start
+            catalogue=connect_catalogue,
         ),
     )
 }

@@ -1,0 +1,1 @@
+"""Kafka Connect: ``python -m compat.connect`` plays its scenarios."""

@@ -1,0 +1,28 @@
+"""The driver of Kafka Connect; ``compat.scenarios.python.driver`` says how it is called."""
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from compat.connect.catalogue import connect_catalogue
+from compat.connect.plays import KafkaConnect, plays
+from compat.connect.workers import running_worker
+from compat.scenarios.python.driver import Repertoire, end, run
+
+
+def main() -> int:
+    address = sys.argv[sys.argv.index("--bootstrap") + 1]
+    with tempfile.TemporaryDirectory() as name, ExitStack() as running:
+        folder = Path(name)
+        lone, one, other = (
+            running.enter_context(running_worker(folder / worker, address, f"{folder.name}-{cluster}"))
+            for worker, cluster in (("lone", "lone"), ("one", "pair"), ("other", "pair"))
+        )
+        version, *_ = [worker.version() for worker in (lone, one, other)]
+        repertoire = Repertoire(connect_catalogue().scenarios, plays(lone, (one, other), folder))
+        return run(KafkaConnect(version), None, repertoire)
+
+
+if __name__ == "__main__":
+    end(main())
