@@ -50,9 +50,15 @@ class OffsetMap:
         """Note all records of a batch; False if the map is full, which ends the pass."""
         base = batch.base_offset
         deltas = keys.offset_deltas
-        self._has_risen = self._has_risen and self._rises(batch, deltas)
+        is_gapless = isinstance(deltas, range)
+        if base <= self.latest_offset or not (
+            len(deltas) <= batch.last_offset_delta + 1
+            if is_gapless
+            else _rise(deltas, batch.last_offset_delta)
+        ):
+            self._has_risen = False
         if (
-            isinstance(deltas, range)
+            is_gapless
             and base >= self.first_offset
             and not keys.has_null
             and len(self._latest) + len(deltas) <= self.entries_max
@@ -78,15 +84,6 @@ class OffsetMap:
             if not self.put(key, offset, is_tombstone=index in tombstones):
                 return False
         return True
-
-    def _rises(self, batch: RecordBatch, deltas: Sequence[int]) -> bool:
-        if not deltas:
-            return True
-        return (
-            batch.base_offset + deltas[0] > self.latest_offset
-            and deltas[-1] <= batch.last_offset_delta
-            and (isinstance(deltas, range) or all(map(int.__lt__, deltas, deltas[1:])))
-        )
 
     def advance(self, offset: int) -> None:
         """Everything up to ``offset``, inclusive, has been noted."""
@@ -117,7 +114,10 @@ class OffsetMap:
         if self._marks is None:
             self._marks = array("q", sorted(self._latest.values()))
         first = bisect_left(self._marks, batch.base_offset << 1)
-        end = bisect_left(self._marks, batch.next_offset << 1, first)
+        end = min(first + batch.record_count, len(self._marks))
+        end = bisect_left(self._marks, batch.next_offset << 1, first, end)
+        if first == end:
+            return (), False
         marks: Sequence[int] = self._marks[first:end]
         has_tombstone = any(mark & 1 for mark in marks)
         if has_tombstone and not with_tombstones:
@@ -126,6 +126,11 @@ class OffsetMap:
         if len(marks) == batch.record_count:
             return range(batch.record_count), has_tombstone
         return [(mark >> 1) - batch.base_offset for mark in marks], has_tombstone
+
+
+def _rise(deltas: Sequence[int], last_delta: int) -> bool:
+    """Whether offset deltas, of which there is one at least, rise from 0 or more to this one or less."""
+    return deltas[0] >= 0 and deltas[-1] <= last_delta and all(map(int.__lt__, deltas, deltas[1:]))
 
 
 def _short(key: bytes) -> bytes | int:
