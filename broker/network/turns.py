@@ -18,27 +18,32 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
+STEPS_ALONE = 8
+"""So many long steps in a row of one task say that no other is about to make one."""
+
 
 class Turns:
     """At most one task makes long steps between two looks at the sockets.
 
     ``await take()``, then make the step at once, inside ``with turns``; it must not await anything.  Whoever
-    waits longest is the next.  As long as nobody else makes long steps they cost a task nothing, not even a
-    checkpoint.
+    waits longest is the next.  When nobody else makes long steps they cost a task nothing, not even a
+    checkpoint: so is it believed to be after ``STEPS_ALONE``.
 
     Invariant: nobody waits unless the turn is given to somebody, who passes it on when the step is made.
     """
 
-    __slots__ = ("_is_given", "_last", "_waiting")
+    __slots__ = ("_in_a_row", "_is_given", "_last", "_waiting")
 
     def __init__(self) -> None:
         self._waiting: deque[Task] = deque()
         self._is_given = False
         self._last: Task | None = None
         """Who made the last step."""
+        self._in_a_row = 0
+        """How many steps before that were made by the same task."""
 
     async def take(self) -> None:
-        """Wait for a turn, if another task may have made a long step since the last look."""
+        """Wait for a turn, if there may have been a long step since the last look."""
         task = current_task()
         if self._is_given:
 
@@ -50,9 +55,13 @@ class Turns:
             await wait_task_rescheduled(abort)
         else:
             self._is_given = True
-            if self._last is not task:
+            if self._last is not task or self._in_a_row < STEPS_ALONE:
                 await cancel_shielded_checkpoint()
-        self._last = task
+        if self._last is task:
+            self._in_a_row += 1
+        else:
+            self._last = task
+            self._in_a_row = 0
 
     def __enter__(self) -> None:
         assert self._is_given

@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from broker.network.turns import Turns
+from broker.network.turns import STEPS_ALONE, Turns
 
 
 class Passes(trio.abc.Instrument):
@@ -60,11 +60,16 @@ async def test_steps_of_others_are_apart_even_when_nobody_waits(passes: Passes) 
     assert max(Counter(number for _, number in steps).values()) == 1
 
 
-async def test_who_is_alone_takes_turns_without_a_checkpoint() -> None:
+async def test_who_is_alone_for_long_takes_turns_without_a_checkpoint(passes: Passes) -> None:
     turns = Turns()
-    await turns.take()
-    with turns:
-        pass
+    seen = [passes.number]
+    trio.lowlevel.add_instrument(passes)
+    for _ in range(1 + STEPS_ALONE):
+        await turns.take()
+        with turns:
+            seen.append(passes.number)
+    trio.lowlevel.remove_instrument(passes)
+    assert seen == sorted(set(seen)), "one step in each pass"
     for _ in range(3):
         with trio.testing.assert_no_checkpoints():
             await turns.take()
