@@ -39,7 +39,9 @@ NUMBERS: Final = (-2, -1, 0, 1, 2, 3, 5, 7, 100)
 LEFT_ALONE: Final = frozenset(
     (
         "allow_auto_topic_creation",  # what is unknown to all conversations must stay so
+        "components",  # a filter that lets everything through shows what others have
         "count",  # ten thousand partitions are too many for a small Kafka
+        "entity_name",  # the quota of everybody holds for all conversations
         "key_type",
         "max_wait_ms",
         "rebalance_timeout_ms",

@@ -227,7 +227,7 @@ def filters(talk: Talk) -> None:
     look(talk, "nothing is left", describe())
 
 
-@conversation(ApiKey.INCREMENTAL_ALTER_CONFIGS, rounds="1")
+@conversation(ApiKey.INCREMENTAL_ALTER_CONFIGS, rounds="1", alone=True)
 def limits_of_connections(talk: Talk) -> None:
     """Of the broker, and of a listener, whose name is in small letters then."""
     for resource in ("", "1"):
