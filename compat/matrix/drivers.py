@@ -18,6 +18,9 @@ from compat.oracle.jars import KAFKA_VERSION
 from compat.python_kafka_python_old import environment as old_kafka_python
 from compat.rust_rskafka import client as rskafka
 from compat.scenarios.catalogue import Catalogue, shared
+from compat.spring import program as spring
+from compat.spring.catalogue import spring_catalogue
+from compat.spring.jars import VERSION as SPRING_VERSION
 from compat.streams import program as streams
 from compat.streams.catalogue import streams_catalogue
 
@@ -142,6 +145,13 @@ DRIVERS: dict[str, Driver] = {
             pinned_version=lambda: KAFKA_VERSION,
             always=False,  # three workers, each of which takes seconds to start
             catalogue=connect_catalogue,
+        ),
+        Driver(
+            client=spring.CLIENT,
+            language="Java",
+            command=spring.driver_command,
+            pinned_version=lambda: SPRING_VERSION,
+            catalogue=spring_catalogue,
         ),
     )
 }

@@ -1,0 +1,1 @@
+"""Spring Kafka, whose listeners, templates and transactions are played on both brokers."""
