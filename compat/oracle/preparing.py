@@ -70,18 +70,30 @@ NOWHERE: Final = Topic("nowhere", b"\x77" * 16)
 
 
 class Preparing:
-    """Everything that is asked without being recorded.  ``names`` learn of what is made."""
+    """Everything that is asked without being recorded.  ``names`` learn of what is made.
 
-    def __init__(self, origin: Origin, prefix: str, names: Names) -> None:
+    Its connection is one of ``spare``, if there is any, and becomes one of them when all went well.
+    """
+
+    def __init__(
+        self, origin: Origin, prefix: str, names: Names, spare: list[Connection] | None = None
+    ) -> None:
         self.origin = origin
         self._prefix = prefix
         self._names = names
         self._own: Connection | None = None
+        self._spare = [] if spare is None else spare
         self._barriers = 0
 
     def close(self) -> None:
         if self._own is not None:
             self._own.close()
+
+    def leave_connection(self) -> None:
+        """Let others ask on the connection, on which nothing is unanswered."""
+        if self._own is not None:
+            self._spare.append(self._own)
+            self._own = None
 
     def name(self, name: str) -> str:
         """``name`` as nothing of another conversation is called; recordings show it as it was given."""
@@ -92,7 +104,7 @@ class Preparing:
         api = api_of(ApiKey(request.api_key))
         asked = api.versions[-1] if version is None else version
         if self._own is None:
-            self._own = Connection(self.origin.address, "")
+            self._own = self._spare.pop() if self._spare else Connection(self.origin.address, "")
         correlation_id = self._own.send(request, asked)
         frame = self._own.receive(correlation_id, patience_seconds=PATIENCE_SECONDS)
         if isinstance(frame, Silence):

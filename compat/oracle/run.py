@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from compat.oracle.connection import Connection
 from compat.oracle.conversation import Conversation
 from compat.oracle.names import Names, Origin
 from compat.oracle.preparing import BARRIER, Preparing
@@ -37,11 +38,13 @@ Turn = tuple[Conversation, int]
 def hold(address: str, conversations: Sequence[Conversation], *, alter: Alter | None = None) -> Recording:
     """What the broker at ``address`` answers; ``alter`` changes its answers before they are looked at."""
     origin = get_ready(address)
+    spare: list[Connection] = []
 
     def run(turn: Turn) -> list[Step]:
-        talk = Talk(*turn, origin, secrets.token_hex(4), alter)
+        talk = Talk(*turn, origin, secrets.token_hex(4), alter, spare)
         try:
             turn[0].hold(talk)
+            talk.leave_connection()
         except Exception as error:
             error.add_note(f"in {turn[0].subject}: {turn[0].name}: round {turn[1]}")
             raise
@@ -56,6 +59,8 @@ def hold(address: str, conversations: Sequence[Conversation], *, alter: Alter | 
     steps = {turn: run(turn) for turn in alone}
     with ThreadPoolExecutor(WORKERS) as workers:
         steps |= dict(zip(together, workers.map(run, together), strict=True))
+    for connection in spare:
+        connection.close()
     recording: Recording = {}
     for each in conversations:
         recording |= _in_order(each, {turn: steps[each, turn] for turn in each.rounds})

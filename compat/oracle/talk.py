@@ -53,10 +53,16 @@ class Talk(Preparing):
     """
 
     def __init__(
-        self, held: Conversation, turn: int, origin: Origin, token: str, alter: Alter | None = None
+        self,
+        held: Conversation,
+        turn: int,
+        origin: Origin,
+        token: str,
+        alter: Alter | None = None,
+        spare: list[Connection] | None = None,
     ) -> None:
         prefix = f"o{token}-"
-        super().__init__(origin, prefix, Names(prefix, origin))
+        super().__init__(origin, prefix, Names(prefix, origin), spare)
         self.turn = turn
         self.steps: list[Step] = []
         self.held = held
