@@ -7,6 +7,8 @@ from collections.abc import Generator
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 SEED_VARIABLE = "OTTLA_TEST_SEED"
 
@@ -19,6 +21,11 @@ hypothesis.settings.register_profile(
     "ottla", deadline=None, database=None, print_blob=True, derandomize=REPEATS_ITSELF
 )
 hypothesis.settings.load_profile("ottla")
+
+# Hypothesis would read all modules for numbers and texts to try, in each process anew: that takes longer than
+# most of what is then tried, which would depend on the modules that a process happens to have imported.
+OF_NO_MODULE = Constants()
+providers._get_local_constants = lambda: OF_NO_MODULE
 
 
 @pytest.fixture
