@@ -43,6 +43,8 @@ class BrokerProcess:
         self.ephemeral = ephemeral
         settled = {name: value for name, value in os.environ.items() if not is_setting(name)}
         settled.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's second start has its bytecode
+        # What an ephemeral broker leaves when it is killed goes with the rest.
+        settled["TMPDIR"] = str(folder.resolve())
         self.environment = {**settled, **(environment or {})}
         self.address = ""
         self.root = ROOT
