@@ -98,8 +98,8 @@ def _read_run(
         at += 1
     run.keep_while_in(at, LAST_BYTES)
     behind = run.pass_offsets(at + 1, first)
-    if behind is None:
-        return None
+    if behind is None or run.count < RUN_MIN:
+        return None  # what is behind longer times is no size of a key
     key_size, key_position = read_varint(section, position + behind)
     key_at = key_position - position
     run.keep_while_same(behind, key_at)

@@ -103,7 +103,19 @@ def check_damaged(section: bytes, record_count: int) -> None:
 runs = st.lists(
     st.tuples(
         st.integers(1, 90),  # how many
-        st.sampled_from([(0,), (1, 2, 3), (63, 0), (-1, 5), (64, 65), (200, 130, 9000), (5, 70), (1 << 40,)]),
+        st.sampled_from(
+            [
+                (0,),
+                (1, 2, 3),
+                (63, 0),
+                (-1, 5),
+                (64, 65),
+                (200, 130, 9000),
+                (5, 70),
+                (1 << 40,),
+                (-(1 << 62),),
+            ]
+        ),
         st.sampled_from([None, b"", b"k", bytes(63), bytes(64)]),
         st.sampled_from([None, b"", bytes(3), bytes(58), bytes(63), bytes(64), bytes(8300)]),
         st.sampled_from([0, 0, 0, 1]),
@@ -126,6 +138,11 @@ def shapes_of(parts: Parts, first_offset: int) -> list[Shape]:
 @given(runs, st.sampled_from([0, 0, 0, 1, 63, 8190]))
 def test_runs_of_records_of_one_shape(parts: Parts, first_offset: int) -> None:
     check(map(encoded, shapes_of(parts, first_offset)))
+
+
+def test_times_of_which_nothing_fits_where_others_have_sizes() -> None:
+    """Nanoseconds behind a first record at 0: nine bytes each, the first eight of which go on."""
+    check(encoded((-(1 << 61) if n else 0, n, b"key", b"value", 0)) for n in range(200))
 
 
 def test_every_byte_of_a_run() -> None:
