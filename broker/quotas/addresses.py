@@ -25,7 +25,9 @@ def address_of(host: str) -> str:
 
     Blocks for what is no address, unless it is remembered.
     """
-    name = host.removeprefix("[").removesuffix("]") if ":" in host else host
+    name = host[1:-1] if ":" in host and host[0] == "[" and host[-1] == "]" else host
+    if "\0" in name:  # the system would not look behind it
+        raise UnknownHost(f"{host} has no address: no name has a null character")
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

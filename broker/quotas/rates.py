@@ -72,6 +72,8 @@ class Rate:
         rate = self.per_second(now_ms)
         if rate <= limit:
             return 0
+        if not limit:  # what is left of a tiny limit that has to be a whole number
+            return THROTTLE_MS_MAX
         return _whole_ms((rate - limit) / limit * self.window_ms(now_ms))
 
     def window_ms(self, now_ms: int) -> int:
@@ -134,5 +136,5 @@ class TokenBucket:
 
 
 def _whole_ms(time_ms: float) -> int:
-    """Rounded as Java does, which is up at the half."""
-    return min(math.floor(time_ms + 0.5), THROTTLE_MS_MAX)
+    """Rounded as Java does, which is up at the half.  Under a tiny limit time has no end."""
+    return math.floor(min(time_ms, THROTTLE_MS_MAX) + 0.5)

@@ -6,6 +6,8 @@ import pytest
 
 from broker.logs import Log
 from broker.quotas.addresses import UnknownHost, address_limits, address_of
+from broker.quotas.connections import ConnectionLimits, ConnectionQuotas
+from broker.quotas.rates import Windows
 from tests.broker.quotas.test_desk import image_with
 
 
@@ -23,7 +25,9 @@ def test_a_host_has_an_address(host: str, address: str) -> None:
     assert address_of(host) == address
 
 
-@pytest.mark.parametrize("host", ["no.such.host.invalid", "so nicht!", "a" * 300, "..", "\ud800"])
+@pytest.mark.parametrize(
+    "host", ["no.such.host.invalid", "so nicht!", "a" * 300, "..", "\ud800", "[::1", "::1]", "::1\0"]
+)
 def test_what_is_no_host_has_none(host: str) -> None:
     with pytest.raises(UnknownHost):
         address_of(host)
@@ -35,3 +39,11 @@ def test_the_quota_of_a_host_that_has_gone_is_left_out_with_a_line() -> None:
     assert not address_limits(image, Log(output))
     assert "the quota of no.such.host.invalid has no effect" in output.getvalue()
     assert address_limits(image_with({"connection_creation_rate": 5.0}, (("ip", None),)), Log(output))
+
+
+def test_an_address_with_a_rate_that_is_nearly_none_is_not_let_in() -> None:
+    image = image_with({"connection_creation_rate": 1e-7}, (("ip", "192.0.2.1"),))
+    door = ConnectionQuotas(ConnectionLimits(), Windows(11, 1000))
+    door.apply_addresses(address_limits(image, Log(io.StringIO())))
+    assert [door.refuse("A", "192.0.2.1", 0) for _ in range(3)] == [1000] * 3
+    assert door.refuse("A", "192.0.2.2", 0) == 0

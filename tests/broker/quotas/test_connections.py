@@ -15,6 +15,10 @@ def test_nobody_waits_for_longer_than_a_window() -> None:
     assert [door.knock("A", 0) for _ in range(12)] == [0] * 10 + [1000] * 2
 
 
+def test_a_broker_that_lets_nobody_in_says_so_with_every_window() -> None:
+    assert [quotas(rate_max=0).knock("A", 0) for _ in range(3)] == [1000] * 3
+
+
 def test_the_rate_of_the_broker_is_that_of_all_listeners_but_the_protected_one() -> None:
     door = quotas(rate_max=1, protected="B")
     assert [door.knock("B", 0) for _ in range(20)] == [0] * 20

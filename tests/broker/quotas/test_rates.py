@@ -40,6 +40,11 @@ def test_a_throttle_is_no_longer_than_an_answer_can_say() -> None:
     rate = Rate(DEFAULT)
     rate.record(1e15, 0)
     assert rate.throttle_ms(1, 0) == THROTTLE_MS_MAX
+    assert rate.throttle_ms(5e-324, 0) == THROTTLE_MS_MAX
+    assert rate.throttle_ms(0, 0) == THROTTLE_MS_MAX
+    bucket = TokenBucket(DEFAULT)
+    bucket.take(1, 5e-324, 0)
+    assert bucket.debt_ms(5e-324, 0) == THROTTLE_MS_MAX
 
 
 def test_a_new_bucket_is_full_and_may_be_overdrawn_once() -> None:
