@@ -122,7 +122,7 @@ class VoterChanges:
         try:
             with trio.move_on_after(config.get("controller.quorum.request.timeout.ms") / 1000):
                 code, message = self._judge(candidate, await ask_kraft_versions(host, port))
-        except (OSError, DecodeError) as error:
+        except (OSError, ValueError, DecodeError) as error:
             self._services.log.warn_seldom(f"node {candidate.id}, which is to vote, cannot be asked: {error}")
             message = _returned(ErrorCode.BROKER_NOT_AVAILABLE)
             self._failed_id = candidate.id
@@ -164,7 +164,7 @@ class KRaftVersions(NamedTuple):
 
 
 async def ask_kraft_versions(host: str, port: int) -> KRaftVersions:
-    """Ask the node that listens there.  Raises OSError or DecodeError."""
+    """Ask the node that listens there.  Raises OSError or DecodeError; ValueError if that can be no host."""
     from protocol.headers import RequestHeader
     from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 

@@ -60,12 +60,14 @@ def says(*features: tuple[str, int, int], error: int = 0) -> Serve:
     return answering(response.encode(4))
 
 
-async def add(node: ControllerNode, port: int, voter_id: int = 2) -> tuple[ErrorCode, str]:
+async def add(
+    node: ControllerNode, port: int, voter_id: int = 2, host: str = "127.0.0.1"
+) -> tuple[ErrorCode, str]:
     request = AddRaftVoterRequest(
         cluster_id=None,
         voter_id=voter_id,
         voter_directory_id=DIRECTORY,
-        listeners=[Listener(name="CONTROLLER", host="127.0.0.1", port=port)],
+        listeners=[Listener(name="CONTROLLER", host=host, port=port)],
     )
     answer = await node.ask(request, AddRaftVoterResponse, 1)
     return ErrorCode(answer.error_code), answer.error_message
@@ -117,6 +119,15 @@ def unsupported(versions: str) -> str:
 async def test_what_a_candidate_says_of_itself(serve: Serve, code: ErrorCode, text: str) -> None:
     async with started() as node, peer(serve) as port:
         assert await add(node, port) == (code, text)
+
+
+@pytest.mark.parametrize("host", ["a" * 300, "a\0b", "..", ""])
+async def test_a_candidate_whose_host_can_be_none_is_not_there(host: str) -> None:
+    async with started() as node:
+        assert await add(node, 9093, host=host) == (
+            ErrorCode.REQUEST_TIMED_OUT,
+            "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE",
+        )
 
 
 @pytest.mark.parametrize("answer", [b"", bytes.fromhex("7fffffff"), bytes.fromhex("0000000a 00")])
