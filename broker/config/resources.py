@@ -1,9 +1,9 @@
 """Which settings a topic, a group or a client metrics subscription may have: Kafka's rules and texts."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from broker.config.client_patterns import client_pattern
 from broker.config.definitions import ConfigError, Scope, definition, find
 from broker.config.value_types import Value
 from protocol.error_codes import ErrorCode
@@ -150,11 +150,7 @@ def _is_pattern(text: str) -> bool:
     parameter, equals, expression = (part.strip() for part in text.partition("="))
     if not equals or parameter not in _MATCHABLE or not expression or "=" in expression:
         return False
-    try:
-        re.compile(expression)
-    except re.error:
-        return False
-    return True
+    return client_pattern(expression) is not None
 
 
 def _parsed(scope: Scope, settings: Mapping[str, str]) -> dict[str, Value]:

@@ -4,10 +4,10 @@ Nothing here receives metrics yet: what clients deliver is checked and passed ov
 plugin for them.  So these APIs are answered and not announced.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from broker.config.client_patterns import ClientPattern, client_pattern
 from broker.config.definitions import Scope, definition
 from broker.groups.java_order import in_java_order, uuid_hash
 from protocol.error_codes import ErrorCode
@@ -35,8 +35,9 @@ class Subscription(NamedTuple):
     metrics: tuple[str, ...]
     """How the names of the metrics begin."""
     interval_ms: int
-    matches: Mapping[str, re.Pattern[str]]
-    """By names of attributes; without any, every client is meant."""
+    matches: Mapping[str, ClientPattern | None]
+    """By names of attributes; without any, every client is meant, and with None none: that is what becomes of
+    an expression that only a Kafka before us has understood."""
 
     @classmethod
     def parse(cls, settings: Settings) -> "Subscription":
@@ -48,11 +49,12 @@ class Subscription(NamedTuple):
 
         metrics, interval_ms, match = value("metrics"), value("interval.ms"), value("match")
         pairs = (pattern.split("=") for pattern in match)
-        return cls(metrics, interval_ms, {name.strip(): re.compile(text.strip()) for name, text in pairs})
+        matches = {name.strip(): client_pattern(text.strip()) for name, text in pairs}
+        return cls(metrics, interval_ms, matches)
 
     def is_for(self, attributes: Mapping[str, str | None]) -> bool:
         return all(
-            (value := attributes.get(name)) is not None and pattern.fullmatch(value)
+            pattern and (value := attributes.get(name)) is not None and pattern.fullmatch(value)
             for name, pattern in self.matches.items()
         )
 

@@ -37,3 +37,11 @@ def test_a_groups_session_must_outlast_its_heartbeats() -> None:
 def test_the_brokers_bounds_move_with_its_settings() -> None:
     config = BrokerConfig({"group.consumer.min.session.timeout.ms": "1000"})
     check_group(config, {"consumer.session.timeout.ms": "6000"})
+
+
+@pytest.mark.parametrize("expression", ["(", r"(a)\1", "(?<=a)b", "\ud800"])
+def test_a_client_is_told_by_what_can_be_looked_at_quickly(expression: str) -> None:
+    check_client_metrics("m", {"match": r"client_id=[a-z]+\d{9}(?i)x|(a+)+"})
+    with pytest.raises(KafkaError, match="Illegal client matching pattern: client_id=") as refused:
+        check_client_metrics("m", {"match": f"client_id={expression}"})
+    assert refused.value.code is ErrorCode.INVALID_CONFIG

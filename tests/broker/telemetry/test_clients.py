@@ -106,3 +106,18 @@ def test_a_change_of_what_is_wanted_is_a_new_beginning() -> None:
     assert outcome(telemetry, changed, NOW_MS) == ErrorCode.NONE
     telemetry.subscribe({"s": {"metrics": "m", "match": "client_id=c"}})
     assert hear_of(telemetry)[0] is changed
+
+
+def wanted_of(client_id: str, pattern: str) -> list[str]:
+    telemetry = ClientTelemetry(1000)
+    telemetry.subscribe({"s": {"metrics": "m", "match": f"client_id={pattern}"}})
+    return telemetry.hear_of(ONE, {"client_id": client_id}, NOW_MS)[0].metrics
+
+
+def test_no_name_of_a_client_takes_long_to_match() -> None:
+    assert wanted_of("a" * 5000 + "!", "(a+)+") == []
+    assert wanted_of("a" * 5000, "(a+)+") == ["m"]
+
+
+def test_an_expression_that_only_another_broker_understands_means_nobody() -> None:
+    assert wanted_of("a", r"a(?!b)|a") == []
