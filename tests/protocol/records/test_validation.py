@@ -113,14 +113,14 @@ def test_every_case_has_an_answer() -> None:
     assert set(DEVIATIONS) <= set(CASES)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_answer_is_kafka_s(name: str) -> None:
-    assert ask_us(CASES[name]) == DEVIATIONS.get(name, ANSWERS[name])
+def test_the_answer_is_kafka_s() -> None:
+    ours = {name: ask_us(case) for name, case in CASES.items()}
+    wanted = {**ANSWERS, **DEVIATIONS}
+    assert {name: answer for name, answer in ours.items() if answer != wanted[name]} == {}
 
 
-@pytest.mark.parametrize("name", DEVIATIONS)
-def test_a_deviation_is_one(name: str) -> None:
-    assert ANSWERS[name] != DEVIATIONS[name]
+def test_a_deviation_is_one() -> None:
+    assert [name for name, answer in DEVIATIONS.items() if ANSWERS[name] == answer] == []
 
 
 FLIPS = {flips["codec"]: flips for flips in json.loads((GOLDEN / "payload_flips.json").read_text())}
