@@ -59,13 +59,11 @@ def outcome(settings: dict[str, str]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(
-    "case", CASES, ids=lambda case: "; ".join(f"{k}={v}" for k, v in case["settings"].items())
-)
-def test_what_kafka_refuses_is_refused_in_its_words(case: dict[str, Any]) -> None:
-    changed = case["settings"]
-    settings = {name: text for name, text in {**BASE, **changed}.items() if text is not None}
-    assert outcome(settings) == OURS.get(tuple(changed.items()), case["refused"])
+def test_what_kafka_refuses_is_refused_in_its_words() -> None:
+    for case in CASES:
+        changed = case["settings"]
+        settings = {name: text for name, text in {**BASE, **changed}.items() if text is not None}
+        assert outcome(settings) == OURS.get(tuple(changed.items()), case["refused"]), changed
 
 
 def test_no_settings_at_all_are_enough() -> None:
