@@ -15,7 +15,9 @@ from compat.go_sarama import versions as sarama_versions
 from compat.java_client import program as java_client
 from compat.node_driver import client as node_clients
 from compat.oracle.jars import KAFKA_VERSION
-from compat.python_kafka_python_old import environment as old_kafka_python
+from compat.python_kafka_python_old.environment import OLD_KAFKA_PYTHON
+from compat.quix import program as quix
+from compat.quix.catalogue import quix_catalogue
 from compat.rust_rskafka import client as rskafka
 from compat.scenarios.catalogue import Catalogue, shared
 from compat.spring import program as spring
@@ -84,8 +86,8 @@ DRIVERS: dict[str, Driver] = {
         Driver(
             client="kafka-python (old)",
             language="Python",
-            command=lambda: [str(old_kafka_python.find_python()), "-m", "compat.python_kafka_python_old"],
-            pinned_version=old_kafka_python.pinned_version,
+            command=lambda: [str(OLD_KAFKA_PYTHON.find_python()), "-m", "compat.python_kafka_python_old"],
+            pinned_version=OLD_KAFKA_PYTHON.pinned_version,
         ),
         _python_driver("confluent-kafka", "python_confluent_kafka"),
         _python_driver("aiokafka", "python_aiokafka"),
@@ -152,6 +154,14 @@ DRIVERS: dict[str, Driver] = {
             command=spring.driver_command,
             pinned_version=lambda: SPRING_VERSION,
             catalogue=spring_catalogue,
+        ),
+        Driver(
+            client=quix.CLIENT,
+            language="Python",
+            command=quix.driver_command,
+            pinned_version=quix.QUIX.pinned_version,
+            catalogue=quix_catalogue,
+            settings=quix.SETTINGS,
         ),
     )
 }

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.python_kafka_python_old import environment
-from compat.python_kafka_python_old.environment import find_python, pinned_version
+from compat import python_environments
+from compat.python_environments import Environment
+from compat.python_kafka_python_old.environment import OLD_KAFKA_PYTHON
 from compat.scenarios.missing import ClientMissing
 
 pytestmark = pytest.mark.slow
@@ -14,14 +15,14 @@ pytestmark = pytest.mark.slow
 
 def test_it_has_the_pinned_client_and_nothing_of_ours() -> None:
     try:
-        python = find_python()
+        python = OLD_KAFKA_PYTHON.find_python()
     except ClientMissing as missing:
         pytest.skip(str(missing))
     told = "import importlib.metadata as m; print(m.version('kafka-python'), len(list(m.distributions())))"
     done = subprocess.run([str(python), "-c", told], capture_output=True, text=True, check=True)
     version, count = done.stdout.split()
-    assert version == pinned_version()
-    pinned = [line for line in environment.REQUIREMENTS.read_text().splitlines() if "==" in line]
+    assert version == OLD_KAFKA_PYTHON.pinned_version()
+    pinned = [line for line in OLD_KAFKA_PYTHON.requirements.read_text().splitlines() if "==" in line]
     assert int(count) == len(pinned)
 
 
@@ -30,8 +31,7 @@ def test_what_pip_cannot_provide_is_said_and_leaves_nothing(
 ) -> None:
     requirements = tmp_path / "requirements.txt"
     requirements.write_text("kafka-python==1.4.7\n./there-is-no-such-folder\n")
-    monkeypatch.setattr(environment, "REQUIREMENTS", requirements)
-    monkeypatch.setattr(environment, "CACHE", tmp_path / "clients")
+    monkeypatch.setattr(python_environments, "CACHE", tmp_path / "clients")
     with pytest.raises(ClientMissing, match=r"^no environment for kafka-python 1\.4\.7: .*there-is-no-such"):
-        find_python.__wrapped__()
+        Environment("kafka-python", requirements).find_python()
     assert [path for path in (tmp_path / "clients").iterdir() if path.suffix != ".lock"] == []
