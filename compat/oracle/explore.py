@@ -39,6 +39,7 @@ NUMBERS: Final = (-2, -1, 0, 1, 2, 3, 5, 7, 100)
 LEFT_ALONE: Final = frozenset(
     (
         "allow_auto_topic_creation",  # what is unknown to all conversations must stay so
+        "broker_id",  # whoever is unregistered by mistake was the only one
         "components",  # a filter that lets everything through shows what others have
         "count",  # ten thousand partitions are too many for a small Kafka
         "entity_name",  # the quota of everybody holds for all conversations
