@@ -1,4 +1,4 @@
-"""Some five hundred commands of Kafka's tools print of our broker what they print of Kafka's."""
+"""More than five hundred commands of Kafka's tools print of our broker what they print of Kafka's."""
 
 from pathlib import Path
 

@@ -161,7 +161,7 @@ _OPTIONS = re.compile(r"Option +Description")
 _NAMELESS: Final = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
     (re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{22}(?![\w-])"), "<id>"),
-    (re.compile(r"(?<=TopicId: )[\w-]{22}|(?<=directory.id=)[\w-]{22}"), "<id>"),
+    (re.compile(r"(?<=TopicId: )[\w-]{22}|(?<=directory.id=)[\w-]{22}|(?<=directoryId=)[\w-]{22}"), "<id>"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,:]\d+Z?"), "<time>"),
     (re.compile(r"(?<!\d)1[6-9]\d{11}(?!\d)"), "<time>"),
     (re.compile(r"@[0-9a-f]{6,8}\b"), "@<hash>"),
