@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import trio
 
@@ -62,6 +62,10 @@ Beside two producers of compressed batches it made a third client's median four 
 
 EXPECTED_FAILURES = (StartupError, ConfigError, ListenError, QuorumMismatch, StorageError, KafkaError)
 """What can be wrong with settings, ports, files and the disk.  Each says it in one line."""
+
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+"""The signals that stop the broker gracefully."""
 
 
 class Ready(NamedTuple):
@@ -124,8 +128,9 @@ async def _run_until_signal(
     on_ready: Callable[[Ready], None],
     file_system: FileSystem,
 ) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        stop = trio.Event()
+    stop = trio.Event()
+    _ignore_after(stop)
+    with trio.open_signal_receiver(*STOPPING) as signals:
         async with trio.open_nursery() as nursery:
 
             async def stop_at_signal() -> None:
@@ -140,6 +145,25 @@ async def _run_until_signal(
                 services, config, stop, cluster_id=cluster_id, on_ready=on_ready, file_system=file_system
             )
             nursery.cancel_scope.cancel()
+    for number in STOPPING:
+        # The interpreter, which ends now, would give a handler's place to the default.
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _ignore_after(stop: trio.Event) -> None:
+    """Let a signal that comes after ``stop`` do nothing, also when Trio does not listen any more.
+
+    Who asks twice would otherwise kill what cleans up behind a stopped broker.
+    """
+    for each in STOPPING:
+        before = signal.getsignal(each)
+
+        def handle(number: int, _frame: object, before: Any = before) -> None:
+            if not stop.is_set():
+                signal.signal(number, before)
+                signal.raise_signal(number)
+
+        signal.signal(each, handle)
 
 
 async def serve(

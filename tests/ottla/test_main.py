@@ -101,6 +101,22 @@ def test_an_ephemeral_broker_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_place_for_temporary_directories_that_is_not_there_is_named(tmp_path: Path) -> None:
+    line = refused(tmp_path, "--ephemeral", "--port", "0", TMPDIR=str(tmp_path / "nowhere"))
+    assert f"cannot make a temporary directory in {tmp_path}/nowhere: No such file or directory" in line
+
+
+def test_signals_without_end_neither_kill_it_nor_leave_anything_behind(tmp_path: Path) -> None:
+    started = Started(tmp_path, "--ephemeral", "--port", "0", TMPDIR=str(tmp_path))
+    while started.process.poll() is None:
+        started.process.send_signal(signal.SIGTERM)
+        started.process.send_signal(signal.SIGINT)
+    status, errors = started.stop()
+    assert status == 0
+    assert errors.endswith(" stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_variables_are_settings_or_are_named_in_one_line(tmp_path: Path) -> None:
     started = Started(
         tmp_path,
