@@ -143,7 +143,11 @@ def make_temporary_directory() -> str:
     """
     place = next((os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), "/tmp")
     directory = os.path.join(os.path.abspath(place), f"ottla-{os.urandom(6).hex()}")
-    os.mkdir(directory, mode=0o700)
+    try:
+        os.mkdir(directory, mode=0o700)
+    except OSError as error:
+        cause = error.strerror or error
+        raise StartupError(f"cannot make a temporary directory in {place}: {cause}") from error
     return directory
 
 
