@@ -15,12 +15,17 @@ def main() -> int:
     address = sys.argv[sys.argv.index("--bootstrap") + 1]
     with tempfile.TemporaryDirectory() as name, ExitStack() as running:
         folder = Path(name)
-        lone, one, other = (
+        lone, again, one, other = (
             running.enter_context(running_worker(folder / worker, address, f"{folder.name}-{cluster}"))
-            for worker, cluster in (("lone", "lone"), ("one", "pair"), ("other", "pair"))
+            for worker, cluster in (
+                ("lone", "lone"),
+                ("again", "again"),
+                ("one", "pair"),
+                ("other", "pair"),
+            )
         )
-        version, *_ = [worker.version() for worker in (lone, one, other)]
-        repertoire = Repertoire(connect_catalogue().scenarios, plays(lone, (one, other), folder))
+        version, *_ = [worker.version() for worker in (lone, again, one, other)]
+        repertoire = Repertoire(connect_catalogue().scenarios, plays(lone, again, (one, other), folder))
         return run(KafkaConnect(version), None, repertoire)
 
 

@@ -40,11 +40,11 @@ class Numbers:
             self.taken[record.place.partition].append(int(record.value or b"-1"))
         return self.taken
 
-    def wait_for_more(self) -> None:
-        """On every partition."""
-        before = {number: len(taken) for number, taken in self.look().items()}
+    def wait_for_more(self, partition_count: int = PARTITIONS) -> None:
+        """On every partition, or the first of them."""
+        before = {number: len(taken) for number, taken in self.look().items() if number < partition_count}
         wait_for(
-            lambda: all(len(taken) > before[number] for number, taken in self.look().items()), "numbers come"
+            lambda: all(len(self.look()[number]) > count for number, count in before.items()), "numbers come"
         )
 
     def wait_for_the_end(self) -> None:
@@ -112,10 +112,18 @@ def set_a_source_back(stage: Stage, worker: Worker) -> None:
     worker.call("DELETE", f"/connectors/{name}")
 
 
-def run_a_sink(stage: Stage, worker: Worker, topic: str, folder: Path, *, tasks: int) -> tuple[str, Path]:
+def run_a_sink(
+    stage: Stage,
+    worker: Worker,
+    topic: str,
+    folder: Path,
+    *,
+    tasks: int,
+    settings: Mapping[str, str] | None = None,
+) -> tuple[str, Path]:
     name = stage.new_name("sink")
     kept = folder / f"{name}.lines"
-    worker.run(name, "Kept", {"topics": topic, "file": str(kept)}, tasks=tasks)
+    worker.run(name, "Kept", {"topics": topic, "file": str(kept), **(settings or {})}, tasks=tasks)
     return name, kept
 
 
@@ -189,12 +197,113 @@ def take_over_from_a_crashed_worker(stage: Stage, one: Worker, other: Worker) ->
     numbers.expect_each_once()
 
 
-def plays(lone: Worker, pair: tuple[Worker, Worker], folder: Path) -> dict[str, Play]:
-    """A function for each scenario; one needs a cluster of two workers."""
+def create_topics(stage: Stage, worker: Worker) -> None:
+    topic, name = stage.new_name("topic"), stage.new_name("source")
+    created = {"partitions": "3", "replication.factor": "1", "cleanup.policy": "compact"}
+    settings = {f"topic.creation.default.{setting}": value for setting, value in created.items()}
+    worker.run(name, "Numbers", {"topic": topic, **EXACTLY_ONCE, **settings}, tasks=PARTITIONS)
+    wait_for(lambda: topic in stage.admin.list_topics(), "the topic is created")
+    own = {f"{worker.cluster}-{kind}": count for kind, count in (("config", 1), ("offset", 5), ("status", 5))}
+    for each, partition_count in {topic: 3, **own}.items():
+        stage.wait_until_served(each, partition_count)
+        expect(len(stage.admin.describe_topic(each)), partition_count, f"partitions of {each}")
+        policy = stage.admin.describe_settings("topic", each)["cleanup.policy"]
+        expect(policy, "compact", f"cleanup policy of {each}")
+    worker.call("DELETE", f"/connectors/{name}")
+
+
+def fence_what_ran_before(stage: Stage, worker: Worker) -> None:
+    topic, name = stage.topic(PARTITIONS), stage.new_name("source")
+    settings = {"connector.class": "Numbers", "topic": topic, **EXACTLY_ONCE}
+    worker.run(name, "Numbers", settings, tasks=PARTITIONS)
+    numbers = Numbers(stage, topic)
+    numbers.wait_for_more()
+    for tasks in (1, PARTITIONS):
+        worker.call("PUT", f"/connectors/{name}/config", {**settings, "tasks.max": str(tasks)})
+        worker.wait_for(name, "RUNNING", tasks)
+        numbers.wait_for_more(tasks)
+    worker.call("PUT", f"/connectors/{name}/pause")
+    worker.wait_for(name, "PAUSED", PARTITIONS)
+    numbers.wait_for_the_end()
+    numbers.expect_each_once()
+    worker.call("DELETE", f"/connectors/{name}")
+
+
+def pass_on_dead_letters(stage: Stage, worker: Worker, folder: Path) -> None:
+    topic, dead = stage.topic(), stage.new_name("dead")
+    stage.send(topic, [Record(b"{" if value in {3, 7} else b"%d" % value) for value in range(10)])
+    settings = {
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": dead,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    name, kept = run_a_sink(stage, worker, topic, folder, tasks=1, settings=settings)
+    wait_for(lambda: len(lines_of(kept)) >= 8, "the sink has what can be read")
+    expect([value for *_, value in lines_of(kept)], [0, 1, 2, 4, 5, 6, 8, 9], "values in the file")
+    letters = stage.take(dead, 2)
+    expect([letter.value for letter in letters], [b"{", b"{"], "dead letters")
+    for letter, offset in zip(letters, (b"3", b"7"), strict=True):
+        headers = dict(letter.headers)
+        found = headers["__connect.errors.topic"], headers["__connect.errors.offset"]
+        expect(found, (topic.encode(), offset), "where a dead letter comes from")
+    worker.call("DELETE", f"/connectors/{name}")
+
+
+def pause_a_sink(stage: Stage, worker: Worker, folder: Path) -> None:
+    topic = stage.topic()
+
+    def send(first: int, end: int) -> None:
+        stage.send(topic, [Record(b"%d" % value) for value in range(first, end)])
+
+    send(0, 5)
+    name, kept = run_a_sink(stage, worker, topic, folder, tasks=1)
+    wait_for(lambda: len(lines_of(kept)) >= 5, "the sink has what was there")
+    worker.call("PUT", f"/connectors/{name}/pause")
+    worker.wait_for(name, "PAUSED", 1)
+    send(5, 10)
+    stage.take(topic, 10)
+    expect(len(lines_of(kept)), 5, "records in the file while it is paused")
+    worker.call("PUT", f"/connectors/{name}/resume")
+    wait_for(lambda: len(lines_of(kept)) >= 10, "the sink has what came meanwhile")
+    worker.call("POST", f"/connectors/{name}/restart?includeTasks=true")
+    send(10, 15)
+    wait_for(lambda: len(lines_of(kept)) >= 15, "the sink goes on")
+    worker.wait_for(name, "RUNNING", 1)
+    expect(lines_of(kept), [(0, value, value) for value in range(15)], "records in the file")
+    worker.call("DELETE", f"/connectors/{name}")
+
+
+def start_a_worker_again(stage: Stage, worker: Worker, folder: Path) -> None:
+    topic, name = stage.topic(), stage.new_name("source")
+    worker.run(name, "Numbers", {"topic": topic, **EXACTLY_ONCE}, tasks=1)
+    committed_only = {"consumer.override.isolation.level": "read_committed"}
+    sink, kept = run_a_sink(stage, worker, topic, folder, tasks=1, settings=committed_only)
+    wait_for(lambda: len(lines_of(kept)) >= 20, "the sink has numbers")
+    worker.stop()
+    count = len(lines_of(kept))
+    worker.start()
+    worker.version()
+    for each in (name, sink):
+        worker.wait_for(each, "RUNNING", 1)
+    wait_for(lambda: len(lines_of(kept)) >= count + 20, "the sink has more numbers")
+    worker.call("PUT", f"/connectors/{name}/pause")
+    worker.wait_for(name, "PAUSED", 1)
+    values = [value for *_, value in lines_of(kept)]
+    expect(values, list(range(len(values))), "numbers in the file")
+
+
+def plays(lone: Worker, again: Worker, pair: tuple[Worker, Worker], folder: Path) -> dict[str, Play]:
+    """A function for each scenario; one starts its worker again, one needs a cluster of two workers."""
     return {
         "source": lambda stage: count_exactly_once(stage, lone),
         "source-offsets": lambda stage: set_a_source_back(stage, lone),
         "sink": lambda stage: read_with_a_sink(stage, lone, folder),
         "sink-offsets": lambda stage: set_a_sink_back(stage, lone, folder),
         "crash": lambda stage: take_over_from_a_crashed_worker(stage, *pair),
+        "topics": lambda stage: create_topics(stage, lone),
+        "fences": lambda stage: fence_what_ran_before(stage, lone),
+        "dead-letters": lambda stage: pass_on_dead_letters(stage, lone, folder),
+        "pauses": lambda stage: pause_a_sink(stage, lone, folder),
+        "restart": lambda stage: start_a_worker_again(stage, again, folder),
     }

@@ -15,7 +15,7 @@ from compat.scenarios.missing import ClientMissing
 
 def test_every_scenario_has_a_function_and_every_function_a_scenario() -> None:
     nobody = cast(Worker, None)
-    assert set(plays(nobody, (nobody, nobody), Path("nowhere"))) == set(connect_catalogue().scenarios)
+    assert set(plays(nobody, nobody, (nobody, nobody), Path("nowhere"))) == set(connect_catalogue().scenarios)
 
 
 def test_clusters_keep_what_they_know_in_topics_of_their_own() -> None:

@@ -52,14 +52,20 @@ class Worker:
         (port,) = free_ports(1)
         self._url = f"http://127.0.0.1:{port}"
         self.id = f"127.0.0.1:{port}"
+        self.cluster = cluster
         folder.mkdir(parents=True)
         settings = folder / "worker.properties"
         told = {**settings_of(address, cluster), "listeners": self._url}
         settings.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
         self._log = folder / "log"
-        with self._log.open("w") as log:
+        self._command = command(str(settings))
+        self.start()
+
+    def start(self) -> None:
+        """Begin to start, at first or after it was stopped."""
+        with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                command(str(settings)), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
 
     def version(self) -> str:

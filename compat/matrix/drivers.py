@@ -145,7 +145,7 @@ DRIVERS: dict[str, Driver] = {
             language="Java",
             command=connect.driver_command,
             pinned_version=lambda: KAFKA_VERSION,
-            always=False,  # three workers, each of which takes seconds to start
+            always=False,  # four workers, each of which takes seconds to start
             catalogue=connect_catalogue,
         ),
         Driver(
