@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from math import inf
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -28,9 +29,15 @@ from storage.recovery_job import RecoveryJob, Say, run_recovery
 
 OPEN_FILES_MAX = 64
 
+SLEEP_SECONDS_MAX = 600
+"""However low the rate is: at 0 bytes a second the first batch would be the last."""
+
 
 class Throttle:
-    """Sleeps so that no more than ``bytes_per_second`` move (``log.cleaner.io.max.bytes.per.second``)."""
+    """Sleeps so that no more than ``bytes_per_second`` move (``log.cleaner.io.max.bytes.per.second``).
+
+    Less than none, and NaN, which the setting may be, too, are no limit: as in Kafka.
+    """
 
     def __init__(
         self,
@@ -46,11 +53,12 @@ class Throttle:
 
     def __call__(self, count: int) -> None:
         self._moved += count
-        wanted = self._moved / self._bytes_per_second
+        rate = self._bytes_per_second
+        wanted = self._moved / rate if rate else inf
         if wanted > 0.001:
             ahead = wanted - (self._clock() - self._start)
             if ahead > 0.001:
-                self._sleep(ahead)
+                self._sleep(min(ahead, SLEEP_SECONDS_MAX))
 
 
 def do_job(services: LogServices, line: bytes, say: Say) -> None:

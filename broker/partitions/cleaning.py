@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from storage.log_directory import LogDirectory
     from storage.partition_log import PartitionLog
 
+KEYS_MAX = 2**31
+"""More do not fit into any memory, whatever the settings say."""
+
 SwapIn: TypeAlias = Callable[[list[int]], Awaitable[None]]
 
 
@@ -253,9 +256,10 @@ class _Cleaner:
         memory = config.get("log.cleaner.dedupe.buffer.size") * config.get(
             "log.cleaner.io.buffer.load.factor"
         )
+        keys = memory / threads / BYTES_PER_KEY
         return log.begin_cleaning(
             cleanable,
-            keys_max=max(int(memory / threads / BYTES_PER_KEY), 1),
+            keys_max=int(min(max(1, keys), KEYS_MAX)),  # 1 if they are NaN, which Kafka lets a factor be
             bytes_per_second=config.get("log.cleaner.io.max.bytes.per.second") / threads,
             now_ms=self._services.clock.now_ms(),
         )

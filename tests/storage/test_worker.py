@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,13 @@ def test_damage_and_other_failures_are_told_apart(services: LogServices, log: Pa
     damaged = failure(services, job)
     assert damaged["is_damage"] is True
     assert str(path) in damaged["failed"]
+
+
+@pytest.mark.parametrize(("rate", "slept_for"), [(0.0, [600]), (5e-324, [600]), (nan, []), (-1.0, [])])
+def test_a_rate_that_makes_no_sense(rate: float, slept_for: list[float]) -> None:
+    slept: list[float] = []
+    Throttle(rate, clock=lambda: 0.0, sleep=slept.append)(1)
+    assert slept == slept_for
 
 
 def test_the_throttle_sleeps_off_what_was_too_fast() -> None:

@@ -188,6 +188,15 @@ async def test_memory_and_disk_are_shared_by_the_threads(
     assert jobs == [(60, 1_500_000.0)]
 
 
+@pytest.mark.parametrize("factor", ["NaN", "Infinity", "1e308", "-1", "0"])
+async def test_a_factor_that_makes_no_sense_ends_nothing(autojump_clock: MockClock, factor: str) -> None:
+    async with one_broker({"log.cleaner.io.buffer.load.factor": factor}) as broker:
+        broker.create_topic("t", settings=COMPACTED | {"min.cleanable.dirty.ratio": "0.0"})
+        write_keys(broker, "t", 7)
+        await pass_time(broker, 16_000)
+        assert offsets(broker, "t") == [4, 5, 6]
+
+
 async def test_a_log_that_nobody_asked_for_is_cleaned_as_well(autojump_clock: MockClock) -> None:
     async with one_broker({"log.cleaner.threads": "0"}) as broker:
         for topic, count in (("t", 7), ("u", 1)):
