@@ -38,7 +38,7 @@ _THREADS = (
 )
 """Pools that Kafka lets nobody more than double or halve at once."""
 
-_FIXED = ("listener.security.protocol.map", "listeners")
+FIXED = ("listener.security.protocol.map", "listeners")
 """What Kafka can change while it runs, and this broker cannot yet."""
 
 _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]*\.(.*)")
@@ -104,7 +104,7 @@ def _settable(texts: Mapping[str, str]) -> dict[str, str]:
 
 def _check_steps(current: BrokerConfig, changed: BrokerConfig, texts: Mapping[str, str]) -> None:
     """The rules about how far a value may move from what it is now."""
-    for name in _FIXED:
+    for name in FIXED:
         if changed.get(name) != current.get(name):
             raise ConfigError(f"{name} cannot be changed while this broker runs")
     try:

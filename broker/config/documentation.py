@@ -84,6 +84,7 @@ metrics      Prefixes of the metrics that are wanted; empty for none, * for all.
 """
 
 QUOTA = """\
+connection_creation_rate  Connections a second that one address may open.
 consumer_byte_rate        Bytes a second that a consumer may read from one broker.
 controller_mutation_rate  Partitions a second that a client may create or delete.
 producer_byte_rate        Bytes a second that a producer may write to one broker.

@@ -479,6 +479,7 @@ metrics      LIST  ""      []  heeded
 """
 
 QUOTA = """\
+connection_creation_rate  INT     2147483647           any  heeded
 consumer_byte_rate        LONG    9223372036854775807  any  heeded
 controller_mutation_rate  DOUBLE  2.147483647E9        any  heeded
 producer_byte_rate        LONG    9223372036854775807  any  heeded

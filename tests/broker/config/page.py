@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from broker.config.alterations import FIXED
 from broker.config.definitions import OTTLA_DEFAULTS, Definition, Scope, definitions
 from broker.config.documentation import documentation
 from broker.config.reasons import REASONS
@@ -26,7 +27,16 @@ test shows it; those that do not are named with the reason. (Printed by `python 
 
 How a broker's setting can be changed: *at start* only; for *this broker* while it runs; or for
 *all* brokers at once as well. Settings of topics, groups and the others can be changed at any time.
-`kafka-configs --describe --all` shows the values of a running broker.
+`kafka-configs --describe --all` shows the values of a running broker, except a few that Kafka does not show either.
+
+A default in bold is not Kafka's. Some others are what Kafka shows, but mean something else while nobody has set
+them: [README.md](README.md#where-it-differs-from-kafkas-defaults) has the list.
+"""
+
+ABOUT_QUOTAS = """\
+
+Set with `kafka-configs --entity-type` `users`, `clients` or both together; `connection_creation_rate` with
+`--entity-type ips`.
 """
 
 ABOUT_LOGGERS = """\
@@ -54,13 +64,15 @@ def section(scope: Scope) -> Iterator[str]:
     known = definitions(scope)
     acting = [one for one in known if one.is_heeded]
     yield f"\n## {HEADINGS[scope]}\n"
+    if scope is Scope.QUOTA:
+        yield ABOUT_QUOTAS
     if acting:
         is_broker = scope is Scope.BROKER
         yield "\n| setting | default | " + ("changed | " if is_broker else "") + "meaning |\n"
         yield "|---|---|" + ("---|" if is_broker else "") + "---|\n"
         for one in acting:
             yield f"| `{one.name}` | {default(one)} | "
-            yield f"{CHANGED[one.update.value]} | " if is_broker else ""
+            yield f"{changed(one)} | " if is_broker else ""
             yield f"{meaning(one)} |\n"
     reasons = sorted({one.reason for one in known if one.reason is not None})
     if reasons:
@@ -74,6 +86,12 @@ def default(one: Definition) -> str:
     """The default; in bold where it is not Kafka's."""
     text = "not set" if one.default_text is None else f"`{one.default_text}`" if one.default_text else "empty"
     return f"**{text}**" if one.scope is Scope.BROKER and one.name in OTTLA_DEFAULTS else text
+
+
+def changed(one: Definition) -> str:
+    """How it can be changed here, and what Kafka can do in addition."""
+    said = CHANGED[one.update.value]
+    return f"at start (Kafka: {said})" if one.name in FIXED else said
 
 
 def meaning(one: Definition) -> str:

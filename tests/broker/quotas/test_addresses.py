@@ -41,6 +41,7 @@ def test_the_quota_of_a_host_that_has_gone_is_left_out_with_a_line() -> None:
     assert address_limits(image_with({"connection_creation_rate": 5.0}, (("ip", None),)), Log(output))
 
 
+@pytest.mark.acts("connection_creation_rate")
 def test_an_address_with_a_rate_that_is_nearly_none_is_not_let_in() -> None:
     image = image_with({"connection_creation_rate": 1e-7}, (("ip", "192.0.2.1"),))
     door = ConnectionQuotas(ConnectionLimits(), Windows(11, 1000))
