@@ -27,10 +27,11 @@ test shows it; those that do not are named with the reason. (Printed by `python 
 
 How a broker's setting can be changed: *at start* only; for *this broker* while it runs; or for
 *all* brokers at once as well. Settings of topics, groups and the others can be changed at any time.
-`kafka-configs --describe --all` shows the values of a running broker, except a few that Kafka does not show either.
+`kafka-configs --describe --all` shows the values of a running broker, except a few that
+Kafka does not show either.
 
-A default in bold is not Kafka's. Some others are what Kafka shows, but mean something else while nobody has set
-them: [README.md](README.md#where-it-differs-from-kafkas-defaults) has the list.
+A default in bold is not Kafka's. Some others are what Kafka shows, but mean something else while nobody has
+set them: [README.md](README.md#where-it-differs-from-kafkas-defaults) has the list.
 """
 
 ABOUT_QUOTAS = """\
