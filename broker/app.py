@@ -42,7 +42,7 @@ from broker.node_directories import NodeDirectories, hold_directories, identify
 from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
-from broker.quotas.addresses import address_limits
+from broker.quotas.addresses import address_limits, hosts_to_look_up, look_up
 from broker.quotas.desk import ClientQuotas
 from broker.raft.service import QuorumMismatch
 from broker.raft.voter_changes import open_voter_changes
@@ -235,7 +235,7 @@ async def serve(
                     sockets_max=open_files.connections_max,
                 ) as network,
             ):
-                network.apply_addresses(address_limits(controller.image, services.log))
+                _apply_addresses(network, services, controller.image)
                 controller.on_publish(_adjusting(network, services))
                 starting.deadline = math.inf
                 on_ready(_ready(bound, directories))
@@ -288,7 +288,7 @@ def _adjusting(network: Network, services: Services) -> Publish:
 
     def publish(image: MetadataImage, changes: MetadataChanges) -> None:
         if changes.quotas:
-            network.apply_addresses(address_limits(image, services.log))
+            _apply_addresses(network, services, image)
         if any(kind == ResourceType.BROKER for kind, _ in changes.configs):
             try:
                 network.apply(NetworkSettings.from_config(services.config))
@@ -296,6 +296,21 @@ def _adjusting(network: Network, services: Services) -> Publish:
                 services.log.warn(f"the limits of connections stay as they are: {error}")
 
     return publish
+
+
+def _apply_addresses(network: Network, services: Services, image: MetadataImage) -> None:
+    """Let quotas of addresses hold at once, and those of names when somebody has said where they are."""
+    network.apply_addresses(address_limits(image))
+    hosts = hosts_to_look_up(image)
+    if not hosts:
+        return
+
+    async def look_up_and_apply() -> None:
+        # A resolver that does not answer must not keep the broker from stopping.
+        await trio.to_thread.run_sync(look_up, hosts, services.log, abandon_on_cancel=True)
+        network.apply_addresses(address_limits(services.image))
+
+    services.partitions.start_soon(look_up_and_apply)
 
 
 def _bindings(config: BrokerConfig) -> list[Binding]:
