@@ -1,7 +1,7 @@
 """Which log the cleaner takes next, and what the worker process must know to clean it.
 
 The work itself is in ``cleaned_segments``.  It results in ``.cleaned`` files, which
-``PartitionLog.begin_swap`` puts in the place of the segments that they were made from.
+``PartitionLog.swap_in`` puts in the place of the segments that they were made from.
 """
 
 from bisect import bisect_right

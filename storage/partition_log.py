@@ -26,7 +26,7 @@ from storage.retention import Expired, count_expired
 from storage.segment import FoundRecord, Segment
 from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
-from storage.swaps import discard_cleaned, mark_cleaned, unmark_cleaned, unmark_swapped
+from storage.swaps import discard_cleaned, is_marked_swap, mark_cleaned, unmark_cleaned, unmark_swapped
 from storage.transaction_index import AbortedTransaction
 from storage.transaction_verification import VOUCHED, Verification
 
@@ -49,6 +49,10 @@ class SegmentInfo(NamedTuple):
     """Of the .log file alone, as DescribeLogDirs counts."""
     max_timestamp: int
     """-1 if no record has a timestamp."""
+
+
+class LogChanged(Exception):
+    """The log is not what was cleaned any more: what came of it is not wanted."""
 
 
 class ActiveProducer(NamedTuple):
@@ -137,7 +141,10 @@ class PartitionLog:
         self.lowest_cut: int | None = None
         """The lowest offset that the log was truncated to since it was opened."""
         self._swapping: int | None = None
-        """Base offset of a cleaned segment that is about to take its place, and has not yet."""
+        """Base offset of a cleaned segment that is about to take its place, and has not yet.
+
+        One that has is among ``_segments`` at once, while its files may still be called swap files.
+        """
         self._torn: frozenset[int] = frozenset()
         """Bases of segments that were reported because they end inside a batch."""
         self._flush_lock = Lock()
@@ -308,13 +315,16 @@ class PartitionLog:
             )
 
     def aborted_transactions(self, records: FileRange) -> list[AbortedTransaction]:
-        """The aborted transactions that may have records in ``records``, which ``read`` gave just now.
+        """The aborted transactions that may have records in ``records``, which ``read`` gave.
 
-        Like Kafka's answer it may name some that begin a little behind the range.  Raises CorruptFile.
+        Like Kafka's answer it may name some that begin a little behind the range; or more of them, if the
+        segment was replaced since, or its file was let go.  Raises CorruptFile.
         """
-        number = bisect_right(self._bases, records.base_offset) - 1
-        while self._segments[number].file.path != records.file.path:
+        first = number = max(bisect_right(self._bases, records.base_offset) - 1, 0)
+        while self._segments[number].file.opened is not records.file:
             number += 1
+            if number == len(self._segments):
+                return self._collect_aborted(first, records.base_offset, self.log_end)
         try:
             upper = self._segments[number].end_of_range(records.position + records.size_bytes)
         except OSError as error:
@@ -497,27 +507,41 @@ class PartitionLog:
         """How often the log was truncated: what was cleaned before the last time must not come back."""
         return self._cuts
 
-    def begin_swap(self, bases: Sequence[int], *, cuts: int) -> Callable[[], None] | None:
-        """The first step of putting a cleaned segment, whose files are complete, in the place of others.
+    def swap_in_steps(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> Iterator[Callable[[], None]]:
+        """Put a cleaned segment, whose files are complete, in the place of the ones with ``bases``.
 
-        Those are the ones with ``bases``.  None, and the cleaned files are gone, if these are not there any
-        more, or the log was truncated since ``cuts``.  Otherwise call the answer, in a thread, and then
-        ``finish_swap``: what a segment replaces must not go before its own name is on the device.  After a
+        Call each answer, in a thread, before the next one is asked for: it fsyncs the folder.  After a
         crash at any point ``finish_swaps`` sees to it that either the old segments are there or the new one.
 
-        Both steps and the answer raise DiskFailure, after which the log must be opened anew.
+        Raises LogChanged if the old segments are not there any more, or the log was truncated since ``cuts``:
+        the cleaned files are gone then.  This and the answers raise DiskFailure, after which the log must be
+        opened anew.
         """
-        try:
-            if not self._is_replaceable(bases, cuts):
+        if not self._is_replaceable(bases, cuts):
+            with self._renaming():
                 discard_cleaned(self._services, self.directory, bases[0])
-                return None
-            self._names_changed += 1  # before any name does: a flush may be looking for the old ones
-            self._has_changes = True
-            self._swapping = bases[0]
+            raise LogChanged
+        self._names_changed += 1  # before any name does: a flush may be looking for the old ones
+        self._has_changes = True
+        self._swapping = bases[0]
+        with self._renaming():
             mark_cleaned(self._services, self.directory, bases[0])
-        except OSError as error:
-            raise DiskFailure(self.directory, "rename in", error) from error
-        return self._sync_names
+        yield self._sync_names  # before what it replaces goes
+        if self._swapping != bases[0] or not self._is_replaceable(bases, cuts):
+            self._give_up_swap()
+            raise LogChanged
+        self._swapping = None
+        with self._renaming():
+            cleaned = self._replace(bases, now_ms)
+        # The name of its log says that it replaces others: these go first, and its indexes have to wait, or a
+        # start would take theirs for names of what was replaced.
+        for files in (cleaned.files[:1], cleaned.files[1:]):
+            yield self._sync_names
+            if self._is_gone or cleaned not in self._segments:
+                return
+            self._names_changed += 1
+            with self._renaming():
+                unmark_swapped(self._services, files)
 
     def _is_replaceable(self, bases: Sequence[int], cuts: int) -> bool:
         first = bisect_left(self._bases, bases[0])
@@ -527,7 +551,18 @@ class PartitionLog:
             and cuts == self._cuts
             and self._bases[first:end] == list(bases)
             and end < len(self._segments)
+            # Names of the new one are still taken where the last swap was left half-way.
+            and not any(
+                is_marked_swap(file.path) for segment in self._segments[first:end] for file in segment.files
+            )
         )
+
+    @contextmanager
+    def _renaming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DiskFailure(self.directory, "rename in", error) from error
 
     def _sync_names(self) -> None:
         try:
@@ -536,65 +571,64 @@ class PartitionLog:
             if not self._is_gone:
                 raise DiskFailure(self.directory, "flush", error) from error
 
-    def finish_swap(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> bool:
-        """The last step: the old segments go.  False, and the new one has gone, if the log changed meanwhile.
-
-        Before it is noted that the log is clean, the directory must be fsynced once more.
-        """
-        if self._swapping != bases[0] or not self._is_replaceable(bases, cuts):
-            self._give_up_swap()
-            return False
-        self._swapping = None
+    def _replace(self, bases: Sequence[int], now_ms: int) -> Segment:
+        """Mark the old segments as deleted; from here on the cleaned one is read, as a swap file."""
         first = bisect_left(self._bases, bases[0])
         end = first + len(bases)
-        try:
-            self._names_changed += 1
-            due_ms = now_ms + self.config.file_delete_delay_ms
-            for segment in self._segments[first:end]:
-                segment.mark_deleted(self._services.removals, due_ms)
-            unmark_swapped(self._services, self.directory, bases[0])
-            cleaned = Segment(
-                self.directory,
-                bases[0],
-                self.config,
-                self._services.descriptors,
-                now_ms=now_ms,
-                report=self._services.report,
-            )
-            cleaned.size_bytes = self._services.file_system.file_size(cleaned.file.path)
-        except OSError as error:
-            raise DiskFailure(self.directory, "rename in", error) from error
+        self._names_changed += 1
+        self._has_changes = True
+        due_ms = now_ms + self.config.file_delete_delay_ms
+        for segment in self._segments[first:end]:
+            segment.mark_deleted(self._services.removals, due_ms)
+        cleaned = Segment(
+            self.directory,
+            bases[0],
+            self.config,
+            self._services.descriptors,
+            now_ms=now_ms,
+            suffix=paths.SWAP,
+            report=self._services.report,
+        )
+        cleaned.size_bytes = self._services.file_system.file_size(cleaned.file.path)
         replaced = set(self._segments[first:end])
         self._unsynced = [segment for segment in self._unsynced if segment not in replaced]
         self._segments[first:end] = [cleaned]
         self._bases[first:end] = [bases[0]]
-        self._has_changes = True
         for base in bases[1:]:
             try:
                 self._snapshots.remove(base)
             except OSError as error:  # true all the same, and removed by the next start
                 self._services.report(f"{self._snapshots.path(base)} is left behind: {error.strerror}")
-        return True
+        return cleaned
 
     def swap_in(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> bool:
         """All steps at once, where waiting is right; False if the cleaned segment is not wanted any more."""
-        sync = self.begin_swap(bases, cuts=cuts)
-        if sync is None:
+        try:
+            for sync in self.swap_in_steps(bases, cuts=cuts, now_ms=now_ms):
+                sync()
+        except LogChanged:
             return False
-        sync()
-        return self.finish_swap(bases, cuts=cuts, now_ms=now_ms)
+        return True
 
     def _give_up_swap(self) -> None:
-        """A swap that has begun shall not be finished, neither here nor by a start."""
+        """A swap that has begun, and replaced nothing yet, shall not be finished: nor by a start."""
         base, self._swapping = self._swapping, None
         if base is None or self._is_gone:
             return
         self._names_changed += 1
-        try:
+        with self._renaming():
             unmark_cleaned(self._services, self.directory, base)
             discard_cleaned(self._services, self.directory, base)
-        except OSError as error:
-            raise DiskFailure(self.directory, "rename in", error) from error
+
+    def _end_swap_of(self, segment: Segment) -> None:
+        """See to it that what is written from now on is in no swap file.
+
+        Nothing shortens a log that is compacted while it is, so the wait for the disk is none in practice.
+        """
+        for files in (segment.files[:1], segment.files[1:]):
+            if any(is_marked_swap(file.path) for file in files):
+                self._sync_names()
+                unmark_swapped(self._services, files)
 
     # Shortening
 
@@ -630,6 +664,7 @@ class PartitionLog:
         self._drop(keep, len(self._segments), now_ms)
         self._active = self._segments[-1]
         try:
+            self._end_swap_of(self._active)
             self._active.truncate_to(offset, now_ms)
             self.log_end = offset
             self.log_start = min(self.log_start, offset)

@@ -406,9 +406,8 @@ class Segment:
     def mark_deleted(self, removals: Removals, due_ms: int) -> None:
         """Rename the files so that no restart takes them for live; they go when ``due_ms`` is past."""
         self.close()
-        prefix = self.file.path.removesuffix(paths.LOG)
-        for suffix in paths.SEGMENT_FILES:
-            removals.mark_file(prefix + suffix, due_ms)
+        for file in self.files:
+            removals.mark_file(file.path, due_ms)
 
     def note_renamed(self, directory: str) -> None:
         """The files are in this folder now: those that are open, which know their old paths, are let go."""

@@ -3,6 +3,9 @@
 The cleaner writes ``.cleaned`` files.  When they are complete they become ``.swap`` files: from the last
 of these renames on the cleaned segment is the valid one.  Then the old files are marked as deleted, and
 the new ones get their plain names.
+
+File systems may write names in any order, so the folder is fsynced between: what is replaced goes when the
+swap files have their names, these get plain ones when that has gone, and the log's comes first.
 """
 
 import os
@@ -10,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from storage import paths
+from storage.descriptors import CachedFile
 from storage.filesystem import FileSystem
 from storage.log_services import LogServices
 from storage.stored_batches import read_headers
@@ -80,11 +84,14 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
     if plan.renamed and plan.removed:
         # With the swap file goes what tells that the others have been replaced.
         file_system.sync_directory(directory)
-    for name, plain in sorted(plan.renamed.items()):
-        file_system.rename(os.path.join(directory, name), os.path.join(directory, plain))
-        names.discard(name)
-        names.add(plain)
-    file_system.sync_directory(directory)
+    logs = {name: plain for name, plain in plan.renamed.items() if plain.endswith(paths.LOG)}
+    # Indexes later: as long as the log is a swap file, what has their plain names counts as replaced.
+    for renamed in (logs, {name: plain for name, plain in plan.renamed.items() if name not in logs}):
+        for name, plain in sorted(renamed.items()):
+            file_system.rename(os.path.join(directory, name), os.path.join(directory, plain))
+            names.discard(name)
+            names.add(plain)
+        file_system.sync_directory(directory)
     return sorted(names)
 
 
@@ -98,9 +105,19 @@ def unmark_cleaned(services: LogServices, directory: str, base_offset: int) -> N
     _rename(services, directory, base_offset, paths.SWAP, paths.CLEANED)
 
 
-def unmark_swapped(services: LogServices, directory: str, base_offset: int) -> None:
-    """The files that were in the way are gone: the swap files get their names."""
-    _rename(services, directory, base_offset, paths.SWAP, "")
+def is_marked_swap(path: str) -> bool:
+    """Whether a segment's file is a swap file: a start takes it for what replaces others."""
+    return path.endswith(paths.SWAP)
+
+
+def unmark_swapped(services: LogServices, files: Iterable[CachedFile]) -> None:
+    """The files that were in the way are gone: those of a segment that are swap files get their names."""
+    for file in files:
+        if is_marked_swap(file.path):
+            plain = file.path.removesuffix(paths.SWAP)
+            _rename_file(services, file.path, plain)
+            file.close()  # what is open knows its old name
+            file.path = plain
 
 
 def discard_cleaned(services: LogServices, directory: str, base_offset: int) -> None:
@@ -116,11 +133,15 @@ def discard_cleaned(services: LogServices, directory: str, base_offset: int) -> 
 def _rename(services: LogServices, directory: str, base_offset: int, old: str, new: str) -> None:
     prefix = os.path.join(directory, paths.offset_name(base_offset))
     for suffix in paths.SEGMENT_FILES:
-        try:
-            services.file_system.rename(prefix + suffix + old, prefix + suffix + new)
-        except FileNotFoundError:
-            if suffix != paths.TRANSACTION_INDEX:  # which few segments have
-                raise
+        _rename_file(services, prefix + suffix + old, prefix + suffix + new)
+
+
+def _rename_file(services: LogServices, path: str, new_path: str) -> None:
+    try:
+        services.file_system.rename(path, new_path)
+    except FileNotFoundError:
+        if paths.TRANSACTION_INDEX not in path:  # which few segments have
+            raise
 
 
 def _is_numbered(name: str) -> bool:

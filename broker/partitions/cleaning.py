@@ -12,6 +12,7 @@ from protocol.errors import DecodeError
 from storage.cleaner import BYTES_PER_KEY, Cleanable, Cleaned, CleaningJob
 from storage.errors import CorruptFile, DiskFailure, StorageError
 from storage.filesystem import RealFileSystem
+from storage.partition_log import LogChanged
 
 if TYPE_CHECKING:
     from broker.partitions.manager import PartitionManager
@@ -188,11 +189,10 @@ class _Cleaner:
         async def swap_in(bases: list[int]) -> None:
             nonlocal is_whole
             try:
-                sync = log.begin_swap(bases, cuts=cuts)
-                if sync is not None:
+                for sync in log.swap_in_steps(bases, cuts=cuts, now_ms=services.clock.now_ms()):
                     await services.run_blocking(sync)
-                if sync is None or not log.finish_swap(bases, cuts=cuts, now_ms=services.clock.now_ms()):
-                    is_whole = False
+            except LogChanged:
+                is_whole = False
             except DiskFailure as failure:
                 if not self._manager.note_failure_of(log, failure):
                     raise

@@ -1,8 +1,8 @@
 """Cleaning a log: what is chosen, what comes of it, and that no crash loses or revives a record."""
 
 import json
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -16,8 +16,8 @@ from storage.cleaned_segments import clean
 from storage.cleaner import Cleanable, Cleaned, assess
 from storage.config import LogConfig
 from storage.errors import CorruptLog
-from storage.memory_filesystem import PowerCut
-from storage.partition_log import PartitionLog
+from storage.memory_filesystem import Names, PowerCut
+from storage.partition_log import LogChanged, PartitionLog
 from tests.storage.builders import DIRECTORY, World, marker, read_all
 
 KAFKA = Path(__file__).parent / "kafka_4_4" / "compacted"
@@ -280,14 +280,11 @@ def test_aborted_transactions_are_still_told_after_cleaning() -> None:
         log.append_as_leader(end, 0, now_ms=0, from_client=False)
     log.roll(now_ms=0)
     log.advance_high_watermark(log.log_end)
+    before = log.read(0, 1)
     run(world, log)
-    told = {
-        each.producer_id
-        for piece in [log.read(0, 1)]
-        if piece is not None
-        for each in log.aborted_transactions(piece)
-    }
-    assert told == {1, 2}
+    for piece in (before, log.read(0, 1)):  # also for what was read from a segment that is replaced now
+        assert piece is not None
+        assert {each.producer_id for each in log.aborted_transactions(piece)} == {1, 2}
     assert {key for _, key, value in contents(log) if value and len(value) == 50} == {
         b"k0", b"k3", b"k6", b"k9"
     }  # fmt: skip
@@ -329,40 +326,114 @@ def test_what_is_not_wanted_any_more_is_discarded() -> None:
         assert not [name for name in world.names() if name.endswith((paths.CLEANED, paths.SWAP))]
 
 
-def cleaned_and_begun(world: World) -> tuple[PartitionLog, list[int], Callable[[], None]]:
-    """A log, the bases of segments whose cleaned one has begun to replace them, and its second step."""
+def cleaned_and_begun(world: World) -> tuple[PartitionLog, list[int], Iterator[Callable[[], None]]]:
+    """A log, the bases of segments that a cleaned one has begun to replace, and the steps that are left."""
     log = filled(world)
     log.flush()
     world.memory.sync_everything()
     job = log.begin_cleaning(log.assess(None, now_ms=0), keys_max=99, bytes_per_second=1e9, now_ms=0)
     ready: list[list[int]] = []
     clean(world.services, job, ready.append, lambda _: None)
-    sync = log.begin_swap(ready[0], cuts=log.cuts)
-    assert sync is not None
-    return log, ready[0], sync
+    steps = log.swap_in_steps(ready[0], cuts=log.cuts, now_ms=0)
+    next(steps)()
+    return log, ready[0], steps
 
 
 def test_what_is_replaced_goes_when_the_new_name_is_on_the_device() -> None:
     world = World()
-    log, bases, sync = cleaned_and_begun(world)
+    log, bases, steps = cleaned_and_begun(world)
     before = contents(log)
-    old = [f"{base:020d}.log" for base in bases]
+    old = {f"{base:020d}.log" for base in bases}
     swap = f"{bases[0]:020d}.log.swap"
     assert {swap, *old} <= set(world.names()), "both are there"
-    sync()
-    assert log.finish_swap(bases, cuts=log.cuts, now_ms=0)
-    assert swap not in world.names()
+    next(steps)
+    assert swap in world.names()
+    assert not old & set(world.names())
+    assert latest(contents(log)) == latest(before), "it is read as a swap file"
     world.memory.lose_power()
     assert {swap, *old} <= set(world.names()), "what was not fsynced is gone"
     assert latest(contents(world.open(CONFIG, was_clean=False))) == latest(before)
 
 
+def test_a_swap_file_gets_its_plain_name_when_what_it_replaces_is_gone_from_the_device() -> None:
+    world = World()
+    log, bases, steps = cleaned_and_begun(world)
+    before = contents(log)
+    for sync in steps:
+        sync()
+    assert not [name for name in world.names() if name.endswith(paths.SWAP)]
+    world.memory.lose_power()
+    left = [name for name in world.names() if name.endswith((".log", ".log.swap"))]
+    assert f"{bases[0]:020d}.log" in left
+    assert not {f"{base:020d}.log" for base in bases[1:]} & set(left)
+    assert latest(contents(log)) == latest(before)
+    assert latest(contents(world.open(CONFIG, was_clean=False))) == latest(before)
+
+
+def test_a_power_cut_brings_no_replaced_segment_back_beside_the_one_that_replaces_it() -> None:
+    """Whatever names the file system keeps, and after whichever step the power was cut."""
+    for seed in range(200):
+        chance = Random(seed)
+        world = World()
+        log, _, steps = cleaned_and_begun(world)
+        before = latest(contents(log))
+        for sync in islice(steps, chance.randrange(5)):
+            if chance.random() < 0.5:
+                sync()
+                continue
+            break  # it has not come that far
+        log_end = log.log_end
+        world.memory.lose_power(chance, names=Names.ANY)
+        log = world.open(CONFIG, was_clean=False, recovery_point=log_end)
+        offsets = [offset for offset, _, _ in contents(log)]
+        assert offsets == sorted(set(offsets)), seed
+        assert (latest(contents(log)), log.log_end) == (before, log_end), seed
+        assert not [report for report in world.reports if "removed" in report and "compacted" not in report]
+
+
+@pytest.mark.parametrize("change", ["truncated", "shortened", "moved", "closed", "deleted"])
+@pytest.mark.parametrize("steps_gone", [1, 2])
+def test_a_log_may_change_while_a_swap_file_is_read(change: str, steps_gone: int) -> None:
+    world = World()
+    log, _, steps = cleaned_and_begun(world)
+    for _ in range(steps_gone):
+        next(steps)()
+    log.flush()
+    before = contents(log)
+    if change == "truncated":
+        log.truncate_to(before[0][0] + 1, now_ms=0)
+        before = before[:1]
+    elif change == "shortened":
+        log.delete_records_before(log.segments[1].base_offset)
+        log.remove_segments_below_log_start(now_ms=0)
+        before = contents(log)
+    elif change == "moved":
+        moved = DIRECTORY + "-moved"
+        world.memory.rename(DIRECTORY, moved)
+        log.note_renamed(moved)
+    elif change == "closed":
+        log.close()
+    else:
+        log.abandon()
+    assert contents(log) == before
+    for sync in steps:
+        sync()
+    if change == "moved":
+        assert contents(log) == before
+        log.close()
+        world.memory.rename(moved, DIRECTORY)
+    elif change != "deleted":
+        append(log, (b"more", b"1"))
+        before = contents(log)
+        log.flush()
+        world.memory.lose_power(Random(steps_gone), names=Names.ANY)
+    assert contents(world.open(CONFIG, was_clean=False, log_start=log.log_start)) == before
+
+
 @pytest.mark.parametrize("change", ["truncated", "shortened", "closed"])
 def test_a_swap_that_has_begun_is_given_up_when_the_log_changes(change: str) -> None:
     world = World()
-    log, bases, sync = cleaned_and_begun(world)
-    sync()
-    cuts = log.cuts
+    log, bases, steps = cleaned_and_begun(world)
     if change == "truncated":
         log.truncate_to(35, now_ms=0)
     elif change == "shortened":
@@ -373,7 +444,8 @@ def test_a_swap_that_has_begun_is_given_up_when_the_log_changes(change: str) -> 
     left = contents(log)
     mine = [name for name in world.names() if name.startswith(f"{bases[0]:020d}.")]
     assert not [name for name in mine if name.endswith((paths.CLEANED, paths.SWAP))]
-    assert not log.finish_swap(bases, cuts=cuts, now_ms=0)
+    with pytest.raises(LogChanged):
+        next(steps)
     log.close()
     world.reports.clear()
     assert contents(world.open(CONFIG, log_start=log.log_start)) == left

@@ -1,5 +1,6 @@
 """What must hold of a log after each start, and at any other time: one function for each promise."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -394,8 +395,11 @@ def files_are_in_order(view: View) -> None:
     for suffix in paths.SEGMENT_FILES:
         found = {base for name in names if (base := paths.parse_offset_name(name, suffix)) is not None}
         assert found <= bases or view.after == NOTHING  # a deletion may have stopped half-way
-        if suffix != paths.TRANSACTION_INDEX:  # the active segment's indexes are in memory at first
-            assert found >= (bases if suffix == paths.LOG else bases - {max(bases)}), f"{suffix} files"
+    for segment, _ in view.segments:
+        log, *indexes, _ = [os.path.basename(file.path) for file in segment.files]
+        assert log in names
+        if segment.base_offset < max(bases):  # the active one's are in memory at first
+            assert names.issuperset(indexes), f"{indexes} are not there"
 
 
 def descriptors_are_few(view: View) -> None:

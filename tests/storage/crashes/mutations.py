@@ -4,7 +4,7 @@ What none of the invariants sees would be a hole in them.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -343,12 +343,17 @@ def producers_are_forgotten_by_compaction(patch: Patch) -> None:
 
 @mistake
 def cleaned_segments_are_swapped_in_without_a_moment_as_swap_files(patch: Patch) -> None:
-    def unmark(*values: Any) -> None:
-        mark_cleaned(*values)
-        unmark_swapped(*values)
+    right = PartitionLog._replace
+
+    def replace(log: PartitionLog, bases: Sequence[int], now_ms: int) -> Segment:
+        for segment in log._segments:
+            if segment.base_offset in bases:
+                segment.mark_deleted(log._services.removals, now_ms)
+        mark_cleaned(log._services, log.directory, bases[0])
+        return right(log, bases, now_ms)
 
     patch(storage.partition_log, "mark_cleaned", nothing)
-    patch(storage.partition_log, "unmark_swapped", unmark)
+    patch(PartitionLog, "_replace", replace)
 
 
 @mistake
@@ -365,6 +370,18 @@ def a_swap_that_has_begun_is_finished_whatever_comes_between(patch: Patch) -> No
 @mistake
 def names_of_swap_files_are_not_fsynced(patch: Patch) -> None:
     patch(PartitionLog, "_sync_names", nothing)
+
+
+@mistake
+def a_swap_file_gets_its_plain_name_before_what_it_replaces_is_gone_for_good(patch: Patch) -> None:
+    right = PartitionLog._replace
+
+    def replace(log: PartitionLog, bases: Sequence[int], now_ms: int) -> Segment:
+        cleaned = right(log, bases, now_ms)
+        unmark_swapped(log._services, cleaned.files)
+        return cleaned
+
+    patch(PartitionLog, "_replace", replace)
 
 
 @mistake

@@ -2,7 +2,7 @@
 
 import errno
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from storage.errors import DiskFailure, InconsistentTopicId, ReplicaExists
 from storage.log_directory import LogDirectory
 from storage.log_services import LogServices
 from storage.memory_filesystem import MemoryFileSystem, Names, PowerCut
-from storage.partition_log import FlushJob, PartitionLog
+from storage.partition_log import FlushJob, LogChanged, PartitionLog
 from storage.worker import do_job
 from tests.storage.crashes.reference import (
     SEQUENCES,
@@ -95,8 +95,8 @@ class Cleaned:
     now_ms: int
     ready: list[list[int]] = field(default_factory=list)
     end_offset: int = 0
-    has_begun: bool = False
-    """The first of what is ready has its name, and what it replaces is still there."""
+    steps: Iterator[Callable[[], None]] | None = None
+    """The swap of the first of what is ready, if it has begun."""
     is_whole: bool = True
 
 
@@ -582,18 +582,16 @@ class Subject:
         try:
             while cleaned.ready:
                 bases = cleaned.ready[0]
-                if not cleaned.has_begun:
-                    sync = cleaned.log.begin_swap(bases, cuts=cleaned.cuts)
-                    cleaned.has_begun = sync is not None
-                    if sync is not None:
+                if cleaned.steps is None:
+                    cleaned.steps = cleaned.log.swap_in_steps(bases, cuts=cleaned.cuts, now_ms=self.now_ms)
+                try:
+                    for sync in cleaned.steps:
                         sync()
-                        if chance.random() < 0.3:
-                            return  # something else happens meanwhile, or the next step finishes it
-                is_swapped = cleaned.has_begun and cleaned.log.finish_swap(
-                    bases, cuts=cleaned.cuts, now_ms=self.now_ms
-                )
-                cleaned.is_whole &= is_swapped
-                cleaned.has_begun = False
+                        if chance.random() < 0.2:
+                            return  # something else happens meanwhile, or the next step goes on
+                except LogChanged:
+                    cleaned.is_whole = False
+                cleaned.steps = None
                 cleaned.ready.pop(0)
         except DiskFailure as failure:
             self._failed()
