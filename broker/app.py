@@ -8,7 +8,7 @@ import math
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from broker.controller.start import Node, start_controller, stop_controller
 from broker.errors import KafkaError, StartupError
 from broker.groups.service import open_groups
 from broker.identifiers import Identifiers
-from broker.logs import Log
+from broker.logs import Level, Log
 from broker.metadata.endpoints import Advertised
 from broker.metadata.image import Endpoint, MetadataImage, ResourceType
 from broker.metadata.producer_ids import ProducerIds
@@ -80,19 +80,21 @@ def run(
     config: BrokerConfig,
     *,
     cluster_id: str | None = None,
+    levels: Mapping[str, Level] | None = None,
     on_ready: Callable[[Ready], None],
     file_system: FileSystem | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; return the process's exit status.
 
     ``cluster_id`` is for directories that are not formatted yet; a directory that belongs to another
-    cluster is refused.
+    cluster is refused.  ``levels`` are those of loggers that do not begin with their own.
     """
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     keep_freed_memory()
     raise_limit()
     clock = BrokerClock()
     log = Log(now_ms=clock.now_ms)
+    log.set_levels(levels or {})
     services = Services()
     services.clock = clock
     services.log = log

@@ -102,14 +102,21 @@ class Log:
         for follow in self._on_requests:
             follow(self.shows_requests)
 
+    def set_levels(self, levels: Mapping[str, Level]) -> None:
+        """Give loggers levels of their own."""
+        for logger, level in levels.items():
+            self.set_level(logger, level)
+
     @property
     def shows_requests(self) -> bool:
         """Whether each request is to be logged, with ``request``."""
         return self._level_of(REQUESTS) <= Level.DEBUG
 
     def on_requests(self, follow: Callable[[bool], None]) -> None:
-        """Call ``follow`` whenever ``shows_requests`` may have changed."""
+        """Call ``follow`` whenever ``shows_requests`` may have changed, and now if it is true already."""
         self._on_requests.append(follow)
+        if self.shows_requests:
+            follow(True)
 
     def _level_of(self, logger: str) -> Level:
         while logger:

@@ -40,6 +40,7 @@ def run_broker(arguments: Sequence[str]) -> int:
     try:
         gathered = gather(options.properties_file, os.environ, options.overrides)
         settings = gathered.settings
+        log.set_levels(gathered.levels)
         if options.data is not None:
             settings["log.dirs"] = options.data
         if options.port is not None:
@@ -55,6 +56,7 @@ def run_broker(arguments: Sequence[str]) -> int:
         status = run(
             config,
             cluster_id=gathered.cluster_id,
+            levels=gathered.levels,
             on_ready=lambda ready: announce(ready, options.ready_file),
         )
         forget_ready(options.ready_file)

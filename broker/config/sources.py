@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from broker.config.checks import base_name
 from broker.config.definitions import ConfigError, Scope, find
+from broker.logs import LOGGERS, ROOT, Level
 
 ENVIRONMENT_PREFIX = "KAFKA_"
 
@@ -15,15 +16,16 @@ OF_THE_IMAGE = frozenset(
         "KAFKA_JMX_HOSTNAME",
         "KAFKA_JMX_OPTS",
         "KAFKA_JVM_PERFORMANCE_OPTS",
-        "KAFKA_LOG4J_LOGGERS",
         "KAFKA_LOG4J_OPTS",
-        "KAFKA_LOG4J_ROOT_LOGLEVEL",
         "KAFKA_OPTS",
         "KAFKA_TOOLS_LOG4J_LOGLEVEL",
         "KAFKA_VERSION",
     )
 )
 """Variables by which Kafka's image starts its Java process; they name no setting."""
+
+ROOT_LEVEL = "KAFKA_LOG4J_ROOT_LOGLEVEL"
+LOGGER_LEVELS = "KAFKA_LOG4J_LOGGERS"
 
 _BLANKS = " \t\f"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -122,7 +124,7 @@ def read_environment(environment: Mapping[str, str]) -> tuple[dict[str, str], li
     settings: dict[str, str] = {}
     ignored: list[str] = []
     for variable, value in environment.items():
-        if not variable.startswith(ENVIRONMENT_PREFIX):
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in (ROOT_LEVEL, LOGGER_LEVELS):
             continue
         name = setting_of_variable(variable)
         known = find(Scope.BROKER, base_name(name))
@@ -135,6 +137,22 @@ def read_environment(environment: Mapping[str, str]) -> tuple[dict[str, str], li
     return settings, sorted(ignored)
 
 
+def read_levels(environment: Mapping[str, str]) -> tuple[dict[str, Level], list[str]]:
+    """The levels of loggers in the two variables of Kafka's image, and what of them means nothing here."""
+    pairs = environment.get(LOGGER_LEVELS, "").split(",")
+    if environment.get(ROOT_LEVEL):
+        pairs.insert(0, f"{ROOT}={environment[ROOT_LEVEL]}")
+    levels: dict[str, Level] = {}
+    ignored: list[str] = []
+    for pair in filter(None, map(str.strip, pairs)):
+        logger, _, level = pair.partition("=")
+        if logger in LOGGERS and level.upper() in Level.__members__:
+            levels[logger] = Level[level.upper()]
+        else:
+            ignored.append(pair)
+    return levels, ignored
+
+
 class Gathered(NamedTuple):
     """Settings from everywhere, the later source going before the earlier.
 
@@ -144,6 +162,7 @@ class Gathered(NamedTuple):
     settings: dict[str, str]
     cluster_id: str | None
     remarks: Sequence[str]
+    levels: Mapping[str, Level]
 
 
 def gather(properties_file: str | None, environment: Mapping[str, str], overrides: Iterable[str]) -> Gathered:
@@ -164,4 +183,7 @@ def gather(properties_file: str | None, environment: Mapping[str, str], override
     remarks = (
         [f"environment variables that name no setting, ignored: {', '.join(ignored)}"] if ignored else []
     )
-    return Gathered(settings, environment.get("CLUSTER_ID") or None, remarks)
+    levels, no_levels = read_levels(environment)
+    if no_levels:
+        remarks.append(f"no logger or no level of this broker, ignored: {', '.join(no_levels)}")
+    return Gathered(settings, environment.get("CLUSTER_ID") or None, remarks, levels)

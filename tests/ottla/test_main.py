@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from compat.probe import answers_api_versions
+
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_SECONDS = 30
 
@@ -104,6 +106,19 @@ def test_an_ephemeral_broker_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_place_for_temporary_directories_that_is_not_there_is_named(tmp_path: Path) -> None:
     line = refused(tmp_path, "--ephemeral", "--port", "0", TMPDIR=str(tmp_path / "nowhere"))
     assert f"cannot make a temporary directory in {tmp_path}/nowhere: No such file or directory" in line
+
+
+def test_requests_are_logged_from_the_start_if_a_variable_says_so(tmp_path: Path) -> None:
+    wanted = {
+        "KAFKA_LOG4J_ROOT_LOGLEVEL": "ERROR",
+        "KAFKA_LOG4J_LOGGERS": "kafka.request.logger=DEBUG,x=INFO",
+    }
+    started = Started(tmp_path, "--ephemeral", "--port", "0", **wanted)
+    assert answers_api_versions(f"localhost:{started.port}")
+    status, errors = started.stop()
+    assert status == 0
+    (line,) = errors.splitlines()
+    assert "DEBUG ApiVersions version" in line
 
 
 def test_signals_without_end_neither_kill_it_nor_leave_anything_behind(tmp_path: Path) -> None:

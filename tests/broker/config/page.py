@@ -42,9 +42,10 @@ Set with `kafka-configs --entity-type` `users`, `clients` or both together; `con
 
 ABOUT_LOGGERS = """\
 Their levels (TRACE, DEBUG, INFO, WARN, ERROR, FATAL) are changed with `kafka-configs --entity-type
-broker-loggers`, and are those of the process: a restart begins with INFO. A logger without a level of its own
-has that of the nearest one above it. `kafka.request.logger` begins with WARN, and writes a line for each
-request at DEBUG. There are\
+broker-loggers`, and are those of the process: a restart begins with INFO, or with what
+`KAFKA_LOG4J_ROOT_LOGLEVEL=DEBUG` and `KAFKA_LOG4J_LOGGERS=kafka.server=DEBUG,...` say in the environment. A
+logger without a level of its own has that of the nearest one above it. `kafka.request.logger` begins with
+WARN, and writes a line for each request at DEBUG. There are\
 """
 
 CHANGED = {"read-only": "at start", "per-broker": "this broker", "cluster-wide": "all"}

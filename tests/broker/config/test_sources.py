@@ -17,6 +17,7 @@ from broker.config.sources import (
     read_properties,
     setting_of_variable,
 )
+from broker.logs import Level
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "configs" / "properties.json"
 FILES: list[dict[str, Any]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -122,7 +123,23 @@ def test_the_later_source_goes_before_the_earlier(tmp_path: Path) -> None:
 
 
 def test_nothing_given_is_nothing_said() -> None:
-    assert gather(None, {}, []) == ({}, None, [])
+    assert gather(None, {}, []) == ({}, None, [], {})
+
+
+def test_levels_come_from_the_variables_of_kafkas_image() -> None:
+    environment = {
+        "KAFKA_LOG4J_ROOT_LOGLEVEL": "warn",
+        "KAFKA_LOG4J_LOGGERS": "kafka.request.logger=DEBUG, kafka.nobody=INFO,kafka=LOUD,kafka.server=TRACE",
+    }
+    gathered = gather(None, environment, [])
+    assert gathered.levels == {
+        "root": Level.WARN,
+        "kafka.request.logger": Level.DEBUG,
+        "kafka.server": Level.TRACE,
+    }
+    (remark,) = gathered.remarks
+    assert remark == "no logger or no level of this broker, ignored: kafka.nobody=INFO, kafka=LOUD"
+    assert gathered.settings == {}
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
