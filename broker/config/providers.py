@@ -46,7 +46,7 @@ def _lookup(
     parameter = f"{PROVIDERS}.{name}.param."
     if package == "org.apache.kafka.common.config.provider":
         if kind == "EnvVarConfigProvider":
-            return _variables(environment, settings.get(f"{parameter}allowlist.pattern", ".*"))
+            return _variables(environment, settings, f"{parameter}allowlist.pattern")
         if kind in ("FileConfigProvider", "DirectoryConfigProvider"):
             allowed = _allowed(settings.get(f"{parameter}allowed.paths", ""))
             return _files(allowed) if kind == "FileConfigProvider" else _directories(allowed)
@@ -56,11 +56,18 @@ def _lookup(
     )
 
 
-def _variables(environment: Mapping[str, str], pattern: str) -> Lookup:
+def _variables(environment: Mapping[str, str], settings: Mapping[str, str], allowlist: str) -> Lookup:
+    try:
+        pattern = re.compile(settings.get(allowlist, ".*"))
+    except re.error as error:
+        raise ConfigError(
+            f"Invalid value {settings[allowlist]} for configuration {allowlist}: {error}"
+        ) from error
+
     def look_up(path: str, key: str) -> str | None:
         if path:
             raise ConfigError(f"Path is not supported for EnvVarConfigProvider, invalid value '{path}'")
-        return environment.get(key) if re.fullmatch(pattern, key) else None
+        return environment.get(key) if pattern.fullmatch(key) else None
 
     return look_up
 
@@ -75,7 +82,9 @@ def _files(allowed: Callable[[str], bool]) -> Lookup:
             try:
                 with open(path, "rb") as file:
                     known[path] = read_properties(file.read(), encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
+            except ConfigError:
+                raise
+            except (OSError, ValueError) as error:  # ValueError: no text in UTF-8, or a null in the path
                 raise ConfigError(f"Could not read properties from file {path}") from error
         return known[path].get(key)
 

@@ -100,6 +100,14 @@ def test_only_paths_that_are_allowed(tmp_path: Path) -> None:
             "Path is not supported for EnvVarConfigProvider, invalid value 'path'",
         ),
         ({**ALL, "x": "${file:/no/such:key}"}, "Could not read properties from file /no/such"),
+        ({**ALL, "x": "${file:/no\0such:key}"}, "Could not read properties from file /no\0such"),
+        (
+            {**ALL, "config.providers.env.param.allowlist.pattern": "("},
+            (
+                "Invalid value ( for configuration config.providers.env.param.allowlist.pattern: missing ), "
+                "unterminated subpattern at position 0"
+            ),
+        ),
         ({**ALL, "config.providers.dir.param.allowed.paths": "a"}, "Path a is not absolute"),
         ({**ALL, "config.providers.dir.param.allowed.paths": "/no/such"}, "Path /no/such does not exist"),
     ],
