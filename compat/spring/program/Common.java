@@ -21,6 +21,8 @@ import org.springframework.kafka.core.ProducerFactory;
 @Configuration(proxyBeanMethods = false)
 @EnableKafka
 class Common {
+    private static final long POLL_MS = 100;  // how soon a listener that hears nothing seeks or pauses
+
     @Bean
     ConsumerFactory<String, String> consumers(Told told) {
         Map<String, Object> settings = settings(told);
@@ -53,6 +55,7 @@ class Common {
             ConsumerFactory<String, String> consumers) {
         var factory = new ConcurrentKafkaListenerContainerFactory<String, String>();
         factory.setConsumerFactory(consumers);
+        factory.getContainerProperties().setPollTimeout(POLL_MS);
         return factory;
     }
 
