@@ -1,5 +1,6 @@
 """A node takes up the cluster's metadata: opens the log, leads it, and registers itself."""
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,7 @@ from broker.controller.brokers import (
 )
 from broker.controller.elections import TopicRules
 from broker.controller.service import ControllerService
+from broker.errors import StartupError
 from broker.metadata.features import METADATA_VERSION_MAX, SUPPORTED_FEATURES, default_levels
 from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage, ResourceType
 from broker.metadata.records import VersionedRecord
@@ -21,6 +23,7 @@ from broker.raft.log import MetadataLog
 from broker.raft.service import QuorumMismatch, RaftService, SnapshotRules
 from broker.raft.voters import VoterEndpoint
 from protocol.stored.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
+from storage import paths
 from storage.config import LogConfig
 from storage.log_directory import LogDirectory
 
@@ -64,6 +67,7 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     each says in one line what is wrong.
     """
     raft = _open(services, node)
+    _check_not_lost(raft, node)
     raft.lead(tuple([VoterEndpoint(name, host, port) for name, host, port, _ in node.controller_endpoints]))
     activation = activate(
         raft.latest,
@@ -94,6 +98,17 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     raft.flush()
     raft.image = raft.latest
     return ControllerService(raft, services.log, services.run_blocking)
+
+
+def _check_not_lost(raft: RaftService, node: Node) -> None:
+    """Refuse to begin a new metadata log beside partitions: it would make strays of them all."""
+    full = [directory.path for directory in node.directories if directory.replicas]
+    if full and not raft.latest.metadata_version:
+        place = os.path.join(node.metadata_directory.path, paths.METADATA_REPLICA)
+        raise StartupError(
+            f"{place} is missing or empty, but there are partitions in {', '.join(full)}: "
+            "restore it from a copy, or, to give them up, move them away"
+        )
 
 
 def stop_controller(controller: ControllerService, node_id: int) -> int:

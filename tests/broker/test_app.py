@@ -277,6 +277,29 @@ async def test_a_flipped_bit_in_the_metadata_does_not_empty_the_cluster(was_clea
         assert await broker.ask(partial(produce, value=b"kept")) == (0, 0)
 
 
+async def test_without_its_metadata_a_cluster_is_not_begun_anew() -> None:
+    file_system = MemoryFileSystem()
+    async with running(file_system) as broker:
+        assert await broker.ask(create_topic) == 0
+        assert await broker.ask(partial(produce, value=b"kept")) == (0, 0)
+    folder = f"{DATA}/__cluster_metadata-0"
+    kept = {name: file_system.read_file(f"{folder}/{name}") for name in file_system.list_names(folder)}
+    file_system.remove_tree(folder)
+    for _ in range(2):
+        with pytest.raises(BaseExceptionGroup) as refused:
+            async with running(file_system):
+                raise AssertionError("it started")
+        told = f"{folder} is missing or empty, but there are partitions in {DATA}"
+        assert refused.group_contains(StartupError, match=told)
+    assert not any("stray" in name for name in file_system.list_names(DATA))
+    file_system.remove_tree(folder)
+    file_system.make_directory(folder)
+    for name, content in kept.items():
+        file_system.write_durably(f"{folder}/{name}", content)
+    async with running(file_system) as broker:
+        assert await broker.ask(partial(produce, value=b"more")) == (0, 1)
+
+
 async def test_a_torn_tail_of_the_metadata_is_cut() -> None:
     file_system = MemoryFileSystem()
     async with running(file_system) as broker:
