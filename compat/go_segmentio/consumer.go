@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -191,7 +192,8 @@ func (c *consumer) readerConfig() kafka.ReaderConfig {
 	return config
 }
 
-// read passes messages on until the context ends or the reader fails.
+// read passes messages on until the context ends or the reader fails.  A broker that is late is asked again, as the
+// reader does by itself once it has told.
 func (c *consumer) read(ctx context.Context, from *reading) {
 	for {
 		message, err := from.reader.FetchMessage(ctx)
@@ -200,6 +202,9 @@ func (c *consumer) read(ctx context.Context, from *reading) {
 		}
 		if errors.Is(err, kafka.OffsetOutOfRange) && driver.Get[string](c.with, "reset") != "none" {
 			err = driver.NotOffered("it does not reset an offset that is out of range")
+		}
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+			continue
 		}
 		if err != nil {
 			c.errors <- err
