@@ -60,7 +60,9 @@ def plan_swaps(file_system: FileSystem, directory: str, names: Iterable[str]) ->
     if ranges:
         first = min(start for start, _ in ranges)
         end = max(end for _, end in ranges)
-        for name in [n for n in left if not n.endswith(paths.SWAP) and _is_numbered(n)]:
+        # What producers had done before the first record still holds.
+        kept = {paths.offset_name(start) + paths.PRODUCER_SNAPSHOT for start, _ in ranges}
+        for name in [n for n in left - kept if not n.endswith(paths.SWAP) and _is_numbered(n)]:
             if first <= _base(name) < end:
                 remove(name, "has been compacted")
     return Plan(removed, {name: name.removesuffix(paths.SWAP) for name in swaps})

@@ -58,7 +58,7 @@ def test_swapped_files_replace_the_segments_that_they_cover(world: World) -> Non
     for suffix, content in ((".log", segment(0, 20)), (".index", b"new"), (".timeindex", b"new")):
         put(world, name(0, suffix + ".swap"), content)
     expected = [
-        name(0, ".index"), name(0, ".log"), name(0, ".timeindex"),
+        name(0, ".index"), name(0, ".log"), name(0, ".snapshot"), name(0, ".timeindex"),
         name(20, ".index"), name(20, ".log"), name(20, ".snapshot"), name(20, ".timeindex"),
         "leader-epoch-checkpoint",
     ]  # fmt: skip

@@ -38,7 +38,14 @@ STEPS = {
 }
 """What happens, and how often."""
 
-CHANGES_MAX = {"compact": 60, "close": 30, "swap_in": 20, "checkpoint": 15}
+CHANGES_MAX = {
+    "compact": 60,
+    "close": 30,
+    "swap_in": 20,
+    "checkpoint": 15,
+    "truncate": 25,
+    "truncate_fully": 25,
+}
 """Steps that make more than a handful of changes to the disk: a fault may come late in them."""
 
 

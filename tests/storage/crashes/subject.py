@@ -97,6 +97,8 @@ class Cleaned:
     end_offset: int = 0
     steps: Iterator[Callable[[], None]] | None = None
     """The swap of the first of what is ready, if it has begun."""
+    sync: Callable[[], None] | None = None
+    """What its thread has still to do."""
     is_whole: bool = True
 
 
@@ -585,10 +587,14 @@ class Subject:
                 if cleaned.steps is None:
                     cleaned.steps = cleaned.log.swap_in_steps(bases, cuts=cleaned.cuts, now_ms=self.now_ms)
                 try:
-                    for sync in cleaned.steps:
-                        sync()
-                        if chance.random() < 0.2:
+                    while (sync := cleaned.sync or next(cleaned.steps, None)) is not None:
+                        cleaned.sync = sync
+                        if chance.random() < 0.15:
                             return  # something else happens meanwhile, or the next step goes on
+                        sync()
+                        cleaned.sync = None
+                        if chance.random() < 0.1:
+                            return
                 except LogChanged:
                     cleaned.is_whole = False
                 cleaned.steps = None

@@ -543,11 +543,12 @@ def test_a_cleaning_that_was_not_finished(directory: Directory) -> None:
 
 def test_a_cleaned_segment_whose_renames_were_not_finished(directory: Directory) -> None:
     rename(directory, "00000000000000000026", "", ".swap")
+    directory.put(f"{EVENTS}/00000000000000000026.txnindex", b"")
     found = told(directory)
     assert [severity for severity, *_ in found] == ["note"] * 4
     assert (
         "note",
-        "events-0/00000000000000000026.snapshot",
+        "events-0/00000000000000000026.txnindex",
         None,
         "has been compacted; a start will remove it",
     ) in found
