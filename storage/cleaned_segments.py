@@ -15,7 +15,7 @@ from storage.offset_index import RELATIVE_OFFSET_MAX
 from storage.offset_map import OffsetMap
 from storage.segment import Segment
 from storage.stored_batches import read_stored_batches
-from storage.swaps import discard_cleaned
+from storage.swaps import discard_all_cleaned
 from storage.transaction_index import AbortedTransaction
 
 WRITTEN_AT_ONCE = 1 << 20
@@ -41,6 +41,7 @@ def clean(services: LogServices, job: CleaningJob, ready: Ready, moved: Moved) -
     offsets = OffsetMap(job.keys_max, job.first_dirty)
     _note_all_keys(offsets, segments, job, aborted, moved)
 
+    discard_all_cleaned(services, job.directory)
     end_offset = offsets.latest_offset + 1
     transactions = Transactions(aborted)
     survivors = Survivors(
@@ -118,7 +119,6 @@ def _clean_group(
     moved: Moved,
 ) -> int:
     """Write one segment for all of ``group``, to the device; return its size."""
-    discard_cleaned(services, job.directory, group[0].base_offset)
     target = Segment(
         job.directory, group[0].base_offset, config, services.descriptors, now_ms=0, suffix=paths.CLEANED
     )
@@ -152,6 +152,8 @@ def _clean_group(
     # Where no record has a timestamp, retention goes by the file's.
     services.file_system.set_modified_ms(target.file.path, group[-1].file.modified_ms())
     target.close()
+    # Before they become swap files: a start takes an index that alone is one for that of a finished swap.
+    services.file_system.sync_directory(job.directory)
     for source in group:
         source.close()
     return target.size_bytes

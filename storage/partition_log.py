@@ -529,6 +529,10 @@ class PartitionLog:
         yield self._sync_names  # before what it replaces goes
         if self._swapping != bases[0] or not self._is_replaceable(bases, cuts):
             self._give_up_swap()
+            yield self._sync_names  # some of them, left alone, would count as those of a finished swap
+            if not self._is_gone:
+                with self._renaming():
+                    discard_cleaned(self._services, self.directory, bases[0])
             raise LogChanged
         self._swapping = None
         with self._renaming():
@@ -618,7 +622,6 @@ class PartitionLog:
         self._names_changed += 1
         with self._renaming():
             unmark_cleaned(self._services, self.directory, base)
-            discard_cleaned(self._services, self.directory, base)
 
     def _end_swap_of(self, segment: Segment) -> None:
         """See to it that what is written from now on is in no swap file.

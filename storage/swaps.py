@@ -75,17 +75,21 @@ def finish_swaps(services: LogServices, directory: str) -> list[str]:
     if not any(name.endswith(_TRANSIENT) for name in names):
         return sorted(names)
     plan = plan_swaps(file_system, directory, names)
-    if plan.renamed:
+    has_swaps = any(name.endswith(paths.SWAP) for name in names)
+    if has_swaps:
         # A process that died may have left these names in the cache only, and what they replace goes now.
         file_system.sync_directory(directory)
-    for name, why in sorted(plan.removed.items()):
-        if why:
-            services.report(f"{os.path.join(directory, name)} {why}; it is removed")
-        file_system.remove(os.path.join(directory, name))
-        names.discard(name)
-    if plan.renamed and plan.removed:
-        # With the swap file goes what tells that the others have been replaced.
-        file_system.sync_directory(directory)
+    unfinished = {name: why for name, why in plan.removed.items() if name.endswith(paths.SWAP)}
+    # The cleaned files later, which tell that these are unfinished.
+    for removed in (unfinished, {name: why for name, why in plan.removed.items() if name not in unfinished}):
+        for name, why in sorted(removed.items()):
+            if why:
+                services.report(f"{os.path.join(directory, name)} {why}; it is removed")
+            file_system.remove(os.path.join(directory, name))
+            names.discard(name)
+        if has_swaps and removed:
+            # With the swap file goes what tells that the others have been replaced.
+            file_system.sync_directory(directory)
     logs = {name: plain for name, plain in plan.renamed.items() if plain.endswith(paths.LOG)}
     # Indexes later: as long as the log is a swap file, what has their plain names counts as replaced.
     for renamed in (logs, {name: plain for name, plain in plan.renamed.items() if name not in logs}):
@@ -105,6 +109,16 @@ def mark_cleaned(services: LogServices, directory: str, base_offset: int) -> Non
 def unmark_cleaned(services: LogServices, directory: str, base_offset: int) -> None:
     """The other way round: from the first of these renames on the old segments are the valid ones."""
     _rename(services, directory, base_offset, paths.SWAP, paths.CLEANED)
+
+
+def discard_all_cleaned(services: LogServices, directory: str) -> None:
+    """Remove what earlier cleanings have left: a start takes a later swap for unfinished beside it."""
+    file_system = services.file_system
+    left = [n for n in file_system.list_names(directory) if n.endswith(paths.CLEANED) and _is_numbered(n)]
+    if left:
+        file_system.sync_directory(directory)  # some may have been swap files
+    for name in sorted(left):
+        file_system.remove(os.path.join(directory, name))
 
 
 def is_marked_swap(path: str) -> bool:

@@ -18,6 +18,8 @@ from storage.config import LogConfig
 from storage.errors import CorruptLog
 from storage.memory_filesystem import Names, PowerCut
 from storage.partition_log import LogChanged, PartitionLog
+from storage.segment import Segment
+from storage.stored_batches import read_stored_batches
 from tests.storage.builders import DIRECTORY, World, marker, read_all
 
 KAFKA = Path(__file__).parent / "kafka_4_4" / "compacted"
@@ -326,6 +328,33 @@ def test_what_is_not_wanted_any_more_is_discarded() -> None:
         assert not [name for name in world.names() if name.endswith((paths.CLEANED, paths.SWAP))]
 
 
+def test_a_power_cut_leaves_no_index_of_a_swap_that_has_not_begun() -> None:
+    """Whatever names the file system keeps of those that became swap files just now."""
+    for seed in range(100):
+        world = World()
+        log = filled(world)
+        log.flush()
+        world.memory.sync_everything()
+        before = contents(log)
+        job = log.begin_cleaning(log.assess(None, now_ms=0), keys_max=99, bytes_per_second=1e9, now_ms=0)
+        ready: list[list[int]] = []
+        clean(world.services, job, ready.append, lambda _: None)
+        next(log.swap_in_steps(ready[0], cuts=log.cuts, now_ms=0))
+        world.memory.lose_power(Random(seed), names=Names.ANY)
+        log = world.open(CONFIG, was_clean=False, recovery_point=log.log_end)
+        assert latest(contents(log)) == latest(before), seed
+        for segment in log._segments[:-1]:
+            places = {position: found.last_offset for position, found in segment_batches(segment)}
+            for entry in range(segment.offset_index.count):
+                offset, position = segment.offset_index._read(entry)
+                assert places.get(position) == segment.base_offset + offset, seed
+
+
+def segment_batches(segment: Segment) -> list[tuple[int, RecordBatch]]:
+    segment.load()
+    return list(read_stored_batches(segment.file.open(), 0, segment.size_bytes))
+
+
 def cleaned_and_begun(world: World) -> tuple[PartitionLog, list[int], Iterator[Callable[[], None]]]:
     """A log, the bases of segments that a cleaned one has begun to replace, and the steps that are left."""
     log = filled(world)
@@ -443,9 +472,12 @@ def test_a_swap_that_has_begun_is_given_up_when_the_log_changes(change: str) -> 
         log.close()
     left = contents(log)
     mine = [name for name in world.names() if name.startswith(f"{bases[0]:020d}.")]
-    assert not [name for name in mine if name.endswith((paths.CLEANED, paths.SWAP))]
+    assert not [name for name in mine if name.endswith(paths.SWAP)]
+    next(steps)()
     with pytest.raises(LogChanged):
         next(steps)
+    mine = [name for name in world.names() if name.startswith(f"{bases[0]:020d}.")]
+    assert not [name for name in mine if name.endswith(paths.CLEANED)]
     log.close()
     world.reports.clear()
     assert contents(world.open(CONFIG, log_start=log.log_start)) == left

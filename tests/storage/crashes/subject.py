@@ -67,7 +67,7 @@ class Step(NamedTuple):
 
 
 class BrokerEnded(Exception):
-    """What the broker does when a disk fails in a way that leaves it no choice."""
+    """What the broker does when a disk fails in a way that leaves it no choice; or the power has failed."""
 
     def __init__(self, *, loses_power: bool) -> None:
         self.loses_power = loses_power
@@ -490,7 +490,7 @@ class Subject:
         except DiskFailure as failure:
             self._failed()
             raise BrokerEnded(loses_power=False) from failure
-        self._note_cut(reference)
+        self._note_cut(reference, chance)
 
     def truncate_fully(self, chance: Random) -> None:
         """As a follower does whose leader has nothing of what it has."""
@@ -510,15 +510,17 @@ class Subject:
         except DiskFailure as failure:
             self._failed()
             raise BrokerEnded(loses_power=False) from failure
-        self._note_cut(reference)
+        self._note_cut(reference, chance)
 
     def _lower_recovery_point(self, log: PartitionLog, target: int) -> bool:
         """Before a truncation; whether it may begin."""
         log.lower_recovery_point(target)
         return self._write_checkpoint()
 
-    def _note_cut(self, reference: Reference) -> None:
+    def _note_cut(self, reference: Reference, chance: Random) -> None:
         """Before more is appended: the checkpoint must not promise what is gone."""
+        if chance.random() < 0.1:
+            raise BrokerEnded(loses_power=True)
         try:
             self.directory.begin_checkpoint()()
         except DiskFailure as failure:
