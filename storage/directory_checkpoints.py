@@ -37,9 +37,13 @@ class DirectoryCheckpoints:
         }
         self._stale: set[Replica] = set()
         """Gone, but still in a file: a new log of the same name must not be taken for it."""
+        self.absent: dict[Replica, int] = {}
+        """What the files said of others when they were read: the highest offset that they know of."""
         for offsets in self._files.values():
             for replica in offsets.keys() - present:
-                self.forget(replica)
+                self.absent[replica] = max(self.absent.get(replica, 0), offsets[replica])
+        for replica in self.absent:
+            self.forget(replica)
 
     def _read(self, name: str) -> dict[Replica, int]:
         try:

@@ -1,7 +1,7 @@
 """One entry of ``log.dirs``: its lock, its replicas, its checkpoints, and how it is left."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 
 from protocol.uuids import ONE_UUID
 from storage import paths
@@ -79,6 +79,7 @@ class LogDirectory:
         previous_broker_epoch: int,
         replicas: Iterable[Replica],
         futures: Mapping[Replica, str],
+        deleted: Set[Replica],
     ) -> None:
         """For ``open``."""
         self.path = path
@@ -103,6 +104,11 @@ class LogDirectory:
         self._future_logs: dict[Replica, PartitionLog] = {}
         self._metadata_log: PartitionLog | None = None
         self._checkpoints = DirectoryCheckpoints(services, path, {*self._replicas, *self._futures})
+        self.absent: Mapping[Replica, int] = {
+            replica: offset for replica, offset in self._checkpoints.absent.items() if replica not in deleted
+        }
+        """Replicas that checkpoints name and of which there was no folder at the opening, and the highest
+        offset that these know of.  Perhaps they were moved elsewhere."""
 
     @classmethod
     def open(
@@ -136,7 +142,7 @@ class LogDirectory:
             if lock is None:
                 raise DirectoryLocked(path)
             try:
-                replicas, futures = _list_replicas(services, path, now_ms)
+                replicas, futures, deleted = _list_replicas(services, path, now_ms)
                 properties = read_meta_properties(file_system, path)
                 broker_epoch = read_clean_shutdown(file_system, path)
                 if broker_epoch is not None:
@@ -154,6 +160,7 @@ class LogDirectory:
                     previous_broker_epoch=NO_BROKER_EPOCH if broker_epoch is None else broker_epoch,
                     replicas=replicas,
                     futures=futures,
+                    deleted=deleted,
                 )
             except BaseException:
                 lock.release()
@@ -694,18 +701,22 @@ class LogDirectory:
             self._lock.release()
 
 
-def _list_replicas(services: LogServices, path: str, now_ms: int) -> tuple[list[Replica], dict[Replica, str]]:
-    """Live replicas, and copies with their folders; those marked as deleted are taken up for removal.
+def _list_replicas(
+    services: LogServices, path: str, now_ms: int
+) -> tuple[list[Replica], dict[Replica, str], set[Replica]]:
+    """Live replicas, copies with their folders, and deleted ones, which are taken up for removal.
 
     Raises UnexpectedDirectory.
     """
     replicas = []
     futures: dict[Replica, str] = {}
+    deleted: set[Replica] = set()
     unexpected: StorageError | None = None
     for name in services.file_system.list_directories(path):
         if name in (paths.METADATA_REPLICA, paths.REMOTE_INDEX_CACHE):
             continue
-        if paths.parse_marked_name(name, paths.DELETE_MARK) is not None:
+        if (replica := paths.parse_marked_name(name, paths.DELETE_MARK)) is not None:
+            deleted.add(replica)
             services.removals.add(os.path.join(path, name), now_ms)
         elif paths.parse_marked_name(name, paths.STRAY_MARK) is not None:
             services.report(f"{os.path.join(path, name)} belongs to no topic; it is kept, and not served")
@@ -719,4 +730,4 @@ def _list_replicas(services: LogServices, path: str, now_ms: int) -> tuple[list[
             unexpected = UnexpectedDirectory(os.path.join(path, name))
     if unexpected is not None:
         raise unexpected
-    return replicas, futures
+    return replicas, futures, deleted

@@ -1,8 +1,9 @@
 """At a start: which of the folders on disk are replicas of this broker, and what becomes of the others."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.metadata.image import PartitionImage
+from protocol.uuids import is_reserved
 from storage.checkpoints import Replica
 from storage.config import LogConfig
 from storage.errors import DiskFailure, DuplicateReplica, StorageError
@@ -12,6 +13,9 @@ from storage.partition_log import PartitionLog
 if TYPE_CHECKING:
     from broker.partitions.manager import PartitionManager
     from broker.services import Services
+
+VANISHED_NAMED_MAX: Final = 20
+"""More of one directory are only counted in the log line."""
 
 
 async def sort_out(services: "Services", manager: "PartitionManager") -> None:
@@ -28,6 +32,7 @@ async def sort_out(services: "Services", manager: "PartitionManager") -> None:
         for replica in directory.futures:
             await sorting.sort_out_future(directory, replica)
     sorting.tell_of_absent()
+    sorting.tell_of_vanished()
 
 
 class _Sorting:
@@ -143,3 +148,23 @@ class _Sorting:
                 f"{len(absent)} partitions, {absent[0]} among them, lie in log directories that are offline "
                 "or not among log.dirs; they wait for these"
             )
+
+    def tell_of_vanished(self) -> None:
+        """Replicas that were here and whose folders are gone.  As in Kafka, they are made anew."""
+        node_id = self._services.node_id
+        for directory in self._manager.directories:
+            vanished = []
+            for replica, offset in directory.absent.items():
+                partition = self._partition_here(replica)
+                if partition is None or replica in self._homes:
+                    continue
+                assigned = partition.directory_of(node_id)
+                if assigned == directory.id or is_reserved(assigned):
+                    vanished.append(f"{replica[0]}-{replica[1]} (offsets up to {offset})")
+            if vanished:
+                named = ", ".join(vanished[:VANISHED_NAMED_MAX])
+                more = len(vanished) - VANISHED_NAMED_MAX
+                self._services.log.warn(
+                    f"{directory.path}: checkpoints know of partitions whose folders are gone, so these are "
+                    f"empty now: {named}" + (f", and {more} more" if more > 0 else "")
+                )

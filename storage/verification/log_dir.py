@@ -28,6 +28,10 @@ class LogDir(NamedTuple):
     path: str
     properties: MetaProperties | None
     replicas: list[ReplicaFacts]
+    absent: Mapping[Replica, Mapping[str, int]]
+    """Replicas that have no folder here, by what each checkpoint that names them says."""
+    deleted: frozenset[Replica]
+    """Those of which there is a deleted one, whose files have not been removed yet."""
 
     @property
     def directory_id(self) -> bytes | None:
@@ -58,7 +62,6 @@ def survey(file_system: FileSystem, path: str, findings: Findings) -> LogDir:
         if facts is not None:
             replicas.append(facts)
     _tell_of_names(path, files, findings)
-    _tell_of_missing(path, replicas, checkpoints, findings)
     if properties is None and paths.META_PROPERTIES not in files:
         if replicas:
             findings.damage(
@@ -72,7 +75,7 @@ def survey(file_system: FileSystem, path: str, findings: Findings) -> LogDir:
         findings.note(
             path, f"there is no mark of a clean stop: the next start will recover {len(to_recover)} logs"
         )
-    return LogDir(path, properties, replicas)
+    return LogDir(path, properties, replicas, _absent(replicas, checkpoints), _deleted(folders))
 
 
 def _read_properties(file_system: FileSystem, path: str, findings: Findings) -> MetaProperties | None:
@@ -156,16 +159,17 @@ def _tell_of_names(path: str, files: list[str], findings: Findings) -> None:
         findings.note(os.path.join(path, name), complaint)
 
 
-def _tell_of_missing(
-    path: str,
-    replicas: list[ReplicaFacts],
-    checkpoints: Mapping[str, Mapping[Replica, int]],
-    findings: Findings,
-) -> None:
+def _absent(
+    replicas: list[ReplicaFacts], checkpoints: Mapping[str, Mapping[Replica, int]]
+) -> Mapping[Replica, Mapping[str, int]]:
     here = {(facts.topic, facts.partition) for facts in replicas}
+    absent: dict[Replica, dict[str, int]] = {}
     for name, offsets in checkpoints.items():
-        for topic, partition in sorted(offsets.keys() - here):
-            findings.note(
-                os.path.join(path, name),
-                f"it names {paths.replica_name(topic, partition)}, which is not in this directory",
-            )
+        for replica in sorted(offsets.keys() - here):
+            absent.setdefault(replica, {})[name] = offsets[replica]
+    return absent
+
+
+def _deleted(folders: list[str]) -> frozenset[Replica]:
+    marked = (paths.parse_marked_name(name, paths.DELETE_MARK) for name in folders)
+    return frozenset(replica for replica in marked if replica is not None)

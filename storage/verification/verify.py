@@ -1,12 +1,14 @@
 """Checks the log directories of one broker, which must be at rest."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from protocol.records.batch import RecordBatch
 from protocol.stored.decoding import METADATA_TOPIC, TOPICS, decode_record
-from protocol.uuids import uuid_to_text
+from protocol.uuids import is_reserved, uuid_to_text
 from storage import paths
+from storage.checkpoints import Replica
 from storage.filesystem import FileSystem
 from storage.verification.facts import Kind, ReplicaFacts
 from storage.verification.findings import Finding, Findings, Totals
@@ -54,8 +56,11 @@ def verify(
         cluster = cluster or checked.cluster
         yield checked.findings
     _find_duplicates(log_dirs, cluster, findings)
+    _tell_of_absent(log_dirs, cluster, findings)
     if cluster is not None:
         _compare_with_cluster(log_dirs, cluster, findings)
+    elif not any(facts.kind is Kind.METADATA for facts in replicas):
+        _tell_of_no_metadata_log(log_dirs, findings)
     yield findings.take()
     rest = [_with_topic(facts, cluster) for facts in replicas if facts.kind is not Kind.METADATA]
     for checked in check_all(rest):
@@ -74,7 +79,7 @@ def _find_duplicates(log_dirs: list[LogDir], cluster: Cluster | None, findings: 
             if first is log_dir:
                 continue
             where = f"the same replica lies in {first.path}"
-            home = _home(facts, log_dir, cluster)
+            home = _home((facts.topic, facts.partition), log_dir, cluster)
             meant = [each.path for each in (first, log_dir) if each.directory_id == home is not None]
             if meant:
                 meaning = f"a start takes that in {meant[0]}, as the metadata log says"
@@ -83,12 +88,54 @@ def _find_duplicates(log_dirs: list[LogDir], cluster: Cluster | None, findings: 
                 findings.damage(facts.path, f"{where}, and nothing says which is the right one")
 
 
-def _home(facts: ReplicaFacts, log_dir: LogDir, cluster: Cluster | None) -> bytes | None:
-    topic = cluster.topic(facts.topic) if cluster is not None else None
+def _home(replica: Replica, log_dir: LogDir, cluster: Cluster | None) -> bytes | None:
+    """The id of the directory in which the cluster expects a replica of this node."""
+    topic = cluster.topic(replica[0]) if cluster is not None else None
     node_id = log_dir.properties.node_id if log_dir.properties is not None else None
     if cluster is None or topic is None or node_id is None:
         return None
-    return cluster.home(topic.topic_id, facts.partition, node_id)
+    return cluster.home(topic.topic_id, replica[1], node_id)
+
+
+def _tell_of_absent(log_dirs: list[LogDir], cluster: Cluster | None, findings: Findings) -> None:
+    """Replicas that checkpoints know of and that have no folder.
+
+    Something is lost where the cluster has such a partition here, and it lies in none of the others either.
+    """
+    present = {
+        (facts.topic, facts.partition)
+        for log_dir in log_dirs
+        for facts in log_dir.replicas
+        if facts.kind is Kind.LIVE
+    }
+    for log_dir in log_dirs:
+        for replica, offsets in log_dir.absent.items():
+            name = paths.replica_name(*replica)
+            home = _home(replica, log_dir, cluster)
+            is_meant_here = home is not None and (home == log_dir.directory_id or is_reserved(home))
+            if is_meant_here and replica not in present and replica not in log_dir.deleted:
+                findings.damage(
+                    os.path.join(log_dir.path, name),
+                    "this folder is not there: the metadata log places the partition in this directory, and "
+                    f"the checkpoints know of offsets up to {max(offsets.values())}; a start makes it anew, "
+                    "empty",
+                )
+                continue
+            for checkpoint in offsets:
+                findings.note(
+                    os.path.join(log_dir.path, checkpoint),
+                    f"it names {name}, which is not in this directory",
+                )
+
+
+def _tell_of_no_metadata_log(log_dirs: list[LogDir], findings: Findings) -> None:
+    for log_dir in log_dirs:
+        if any(facts.kind is Kind.LIVE for facts in log_dir.replicas):
+            findings.note(
+                log_dir.path,
+                f"{paths.METADATA_REPLICA} is not among what is checked, so nothing says which partitions "
+                "must be here; a broker that does not find it does not start",
+            )
 
 
 def _compare_with_cluster(log_dirs: list[LogDir], cluster: Cluster, findings: Findings) -> None:

@@ -87,6 +87,28 @@ class TestPlacement:
             assert assigned(broker, "t") == [directory_id(A)]
             broker.release_threads()
 
+    async def test_replicas_whose_folders_are_gone_are_made_anew_and_named(self) -> None:
+        async with one_broker(paths=PATHS) as broker:
+            for name, path in (("t", A), ("elsewhere", B), ("unknown", C)):
+                broker.create_topic(name, directory=directory_id(path))
+                await settle()
+                for _ in range(3):
+                    broker.produce(name)
+            for directory in broker.directories:
+                directory.begin_checkpoint()()
+                directory.begin_high_watermark_checkpoint()()
+            image, file_system = broker.image, broker.file_system
+        file_system.remove_tree("/a/t-0")
+        move_tree(file_system, "/b/elsewhere-0", "/c/elsewhere-0")
+        file_system.rename("/c/unknown-0", f"/c/unknown-0.{'0' * 32}-delete")
+        async with one_broker(paths=PATHS, file_system=file_system, image=image) as broker:
+            await settle()
+            assert folders(broker, A) == ["t-0"]
+            (line,) = [line for line in broker.lines.getvalue().splitlines() if "are gone" in line]
+            assert " WARN " in line
+            assert line.endswith(" are empty now: t-0 (offsets up to 3)")
+            assert "/a: " in line
+
     async def test_what_lies_elsewhere_than_the_metadata_say_is_told_again(self) -> None:
         async with one_broker(paths=PATHS) as broker:
             broker.create_topic("t", directory=directory_id(B))

@@ -603,6 +603,29 @@ def test_checkpoints_that_name_what_is_not_there(directory: Directory) -> None:
     ]
 
 
+def test_a_replica_whose_folder_is_gone(directory: Directory) -> None:
+    directory.file_system.remove_tree(EVENTS)
+    (damage,) = directory.damages()
+    assert damage.path == EVENTS
+    assert "the metadata log places the partition in this directory" in damage.text
+    assert "the checkpoints know of offsets up to 77; a start makes it anew, empty" in damage.text
+    assert [finding[0] for finding in told(directory)] == ["damage"]
+
+
+def test_one_that_was_deleted_and_made_anew_is_not_lost(directory: Directory) -> None:
+    directory.file_system.rename(EVENTS, f"{DATA}/events-0.{'0' * 32}-delete")
+    assert directory.damages() == []
+    assert "it names events-0, which is not in this directory" in [note.text for note in directory.notes()]
+
+
+def test_a_directory_without_the_metadata_log_gets_a_note(directory: Directory) -> None:
+    directory.file_system.remove_tree(METADATA_LOG)
+    assert directory.damages() == []
+    ((severity, path, _, text),) = told(directory)
+    assert (severity, path) == ("note", DATA)
+    assert "__cluster_metadata-0 is not among what is checked" in text
+
+
 def test_a_replica_without_segments_that_had_some(directory: Directory) -> None:
     for path in directory.names(EVENTS, ""):
         if not path.endswith(("metadata", "checkpoint")):
