@@ -21,6 +21,7 @@ from protocol.records.compression import Compression
 from protocol.records.control import EndTransactionMarker, build_end_transaction_marker
 from storage.errors import StorageError
 from storage.transaction_verification import VOUCHED, Verification
+from storage.wording import counted
 
 STEPS_BEFORE_YIELD: Final = 200
 """Records read or applied in a row while loading: then requests have their turn."""
@@ -262,7 +263,8 @@ class Shard(Generic[M]):
             return
         for record_type, count in sorted(replay.unknown.items()):
             self._logger.warn(
-                f"{self.name}: left alone {count} records of type {record_type}, which is not served"
+                f"{self.name}: left alone {counted(count, 'record')} of type {record_type}, "
+                "which is not served"
             )
         self._activate(machine, log, end)
 
@@ -315,7 +317,7 @@ class Shard(Generic[M]):
                 )
             base_offset = log.append(batch, writer.verification)
         except (EncodeError, KafkaError, StorageError) as error:
-            self._logger.warn(f"{self.name}: {len(records)} records could not be written: {error}")
+            self._logger.warn(f"{self.name}: {counted(len(records), 'record')} could not be written: {error}")
             code = error_code_of(error)
             return COORDINATOR_CODES.get(code, code)
         self._written_end = base_offset + len(records)

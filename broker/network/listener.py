@@ -26,6 +26,7 @@ from broker.network.turns import Turns
 from broker.network.waiting import Waiting
 from broker.quotas.connections import AddressLimits, ConnectionLimits, ConnectionQuotas
 from broker.quotas.desk import now_ms
+from storage.wording import counted
 
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Neither descriptor nor memory is left for another socket."""
@@ -141,7 +142,7 @@ class Network:
                 if error.errno in _NO_ROOM:
                     self.log.warn_seldom(
                         f"{bound.listener.name} can accept nobody at the moment: {error.strerror} "
-                        f"({len(self.connections)} connections are open)",
+                        f"({counted(len(self.connections), 'connection')} open)",
                         about=f"{bound.listener.name}: {error.errno}",
                     )
                     await trio.sleep(limits.ACCEPT_RETRY_SECONDS)
@@ -201,7 +202,7 @@ class Network:
                         connection.close(None)
                 await trio.sleep(0.01)
         if self.connections:
-            self.log.info(f"{len(self.connections)} connections are closed before they were answered")
+            self.log.info(f"closed {counted(len(self.connections), 'connection')} before an answer was sent")
 
     def _admit(
         self, connected: socket.socket, peer: Address, listener: Listener, dispatch: Dispatch

@@ -15,6 +15,7 @@ from storage.log_directory import LogDirectory
 from storage.producer_state import ProducerState
 from storage.recovery import LargeRecovery
 from storage.recovery_job import unpack_producers
+from storage.wording import counted
 
 if TYPE_CHECKING:
     from broker.partitions.manager import PartitionManager
@@ -64,7 +65,7 @@ class _Recovery:
 
     async def run(self) -> None:
         log = self._services.log
-        log.info(f"recovering {len(self._replicas)} partitions after an unclean stop")
+        log.info(f"recovering {counted(len(self._replicas), 'partition')} after an unclean stop")
         start = trio.current_time()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tell_progress)
@@ -73,14 +74,15 @@ class _Recovery:
                 await self._recover_large()
             nursery.cancel_scope.cancel()
         checked = f", checking {_gigabytes(self._bytes_to_do)} GB of large ones," if self._bytes_to_do else ""
-        log.info(f"recovered {self._logs_done} partitions{checked} in {trio.current_time() - start:.1f} s")
+        recovered = f"recovered {counted(self._logs_done, 'partition')}{checked}"
+        log.info(f"{recovered} in {trio.current_time() - start:.1f} s")
 
     async def _tell_progress(self) -> None:
         checked_before = 0
         logs_before = 0
         while True:
             await trio.sleep(PROGRESS_SECONDS)
-            text = f"recovered {self._logs_done} of {len(self._replicas)} partitions"
+            text = f"recovered {self._logs_done} of {counted(len(self._replicas), 'partition')}"
             if self._bytes_to_do:
                 rate = (self._bytes_done - checked_before) / PROGRESS_SECONDS / 1e6
                 text += (

@@ -9,6 +9,7 @@ from storage.config import LogConfig
 from storage.errors import DiskFailure, DuplicateReplica, StorageError
 from storage.log_directory import LogDirectory
 from storage.partition_log import PartitionLog
+from storage.wording import counted
 
 if TYPE_CHECKING:
     from broker.partitions.manager import PartitionManager
@@ -145,8 +146,8 @@ class _Sorting:
         ]
         if absent:
             self._services.log.warn(
-                f"{len(absent)} partitions, {absent[0]} among them, lie in log directories that are offline "
-                "or not among log.dirs; they wait for these"
+                f"{counted(len(absent), 'partition')}, {absent[0]} among them, must wait for log directories "
+                "that are offline or not among log.dirs"
             )
 
     def tell_of_vanished(self) -> None:

@@ -12,6 +12,7 @@ from storage.node_files import MetaProperties, read_clean_shutdown, read_meta_pr
 from storage.verification.facts import Kind, ReplicaFacts
 from storage.verification.findings import Findings
 from storage.verification.read_only import reason_of
+from storage.wording import counted
 
 CHECKPOINTS = (paths.RECOVERY_POINTS, paths.LOG_STARTS, paths.HIGH_WATERMARKS, paths.CLEANER_OFFSETS)
 
@@ -73,7 +74,9 @@ def survey(file_system: FileSystem, path: str, findings: Findings) -> LogDir:
     to_recover = [facts for facts in replicas if facts.kind is Kind.LIVE]
     if to_recover and not was_clean:
         findings.note(
-            path, f"there is no mark of a clean stop: the next start will recover {len(to_recover)} logs"
+            path,
+            "there is no mark of a clean stop: the next start will recover "
+            f"{counted(len(to_recover), 'log')}",
         )
     return LogDir(path, properties, replicas, _absent(replicas, checkpoints), _deleted(folders))
 

@@ -6,6 +6,7 @@ from protocol.records.batch import NO_TIMESTAMP, RecordBatch, TimestampType
 from protocol.records.control import ControlType, read_control_type, read_end_transaction_marker
 from protocol.records.errors import CorruptRecords, RecordsTooLarge
 from protocol.records.walk import Walked, walk_records
+from storage.wording import counted
 
 Fault = tuple[bool, str]
 """Whether it is damage, and what it is."""
@@ -17,7 +18,13 @@ def find_faults(batch: RecordBatch) -> Iterator[Fault]:
         yield True, f"its last offset delta is {batch.last_offset_delta}"
         return
     if not 0 <= batch.record_count <= batch.last_offset_delta + 1:
-        yield True, f"it has {batch.record_count} records for {batch.last_offset_delta + 1} offsets"
+        yield (
+            True,
+            (
+                f"it has {counted(batch.record_count, 'record')} for "
+                f"{counted(batch.last_offset_delta + 1, 'offset')}"
+            ),
+        )
         return
     try:
         walked = walk_records(bytes(batch.payload()), batch.record_count)

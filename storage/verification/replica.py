@@ -17,6 +17,7 @@ from storage.verification.findings import Finding, Findings, Severity, Totals
 from storage.verification.log_check import LogCheck, LookInto, Moved
 from storage.verification.metadata import Cluster, MetadataCheck
 from storage.verification.read_only import reason_of
+from storage.wording import counted
 
 _TEMPORARY = ".tmp"
 
@@ -185,7 +186,9 @@ def _check_topic(
         )
     elif facts.partition >= expected.partition_count:
         findings.note(
-            path, f"the metadata log has only {expected.partition_count} partitions of {facts.topic}; {aside}"
+            path,
+            f"the metadata log has only {counted(expected.partition_count, 'partition')} of {facts.topic}; "
+            f"{aside}",
         )
 
 

@@ -278,7 +278,7 @@ def test_a_tentative_decision_is_refused_and_forgotten(
     assert desk.reloads == 0
     desk.log.refusal = None
     assert desk.get("a").outcome is None
-    assert "1 records could not be written" in desk.lines.getvalue()
+    assert "1 record could not be written" in desk.lines.getvalue()
 
 
 def test_whoever_waits_for_what_follows_is_refused_too(desk: Desk) -> None:

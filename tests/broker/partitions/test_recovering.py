@@ -66,6 +66,13 @@ async def test_progress_is_told_while_it_lasts(
     ]
 
 
+async def test_one_partition_is_not_partitions() -> None:
+    before = await crashed(partitions=1)
+    async with one_broker(file_system=before.file_system, image=before.image) as broker:
+        assert "recovering 1 partition after" in broker.lines.getvalue()
+        assert "recovered 1 partition in" in broker.lines.getvalue()
+
+
 async def test_what_is_large_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovering, "SMALL_BYTES", 1000)
     before = await crashed(size=100)

@@ -332,7 +332,7 @@ class TestStart:
         async with one_broker(paths=(A, C), file_system=file_system, image=image) as broker:
             await settle()
             assert everywhere(broker) == [["a-0"], ["b-0", "b-1"], []]
-            assert "2 partitions, b-0 among them, lie in log directories" in broker.lines.getvalue()
+            assert "2 partitions, b-0 among them, must wait for log directories" in broker.lines.getvalue()
             assert assigned(broker, "b") == [directory_id(B)] * 2
             image = broker.image
         async with one_broker(paths=(A, B), file_system=file_system, image=image) as broker:
