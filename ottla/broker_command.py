@@ -43,23 +43,20 @@ def run_broker(arguments: Sequence[str]) -> int:
         log.set_levels(gathered.levels)
         if options.data is not None:
             settings["log.dirs"] = options.data
-        if options.port is not None:
-            settings |= with_port(settings, options.port)
         if options.is_ephemeral:
             settings["log.dirs"] = temporary = make_temporary_directory()
-        config = BrokerConfig(settings)
-        check_is_served(config)
-        check(config)
+        config = checked_config(settings, options.port)
         for line in (*gathered.remarks, *remarks(config)):
             log.warn(line)
-        forget_ready(options.ready_file)
+        ready_file = None if options.ready_file is None else ReadyFile(options.ready_file)
         status = run(
             config,
             cluster_id=gathered.cluster_id,
             levels=gathered.levels,
-            on_ready=lambda ready: announce(ready, options.ready_file),
+            on_ready=lambda ready: announce(ready, ready_file),
         )
-        forget_ready(options.ready_file)
+        if ready_file is not None:
+            ready_file.withdraw()
         return status
     except (ConfigError, StartupError, OSError) as error:
         log.error(str(error))
@@ -69,6 +66,22 @@ def run_broker(arguments: Sequence[str]) -> int:
             import shutil
 
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def checked_config(settings: Mapping[str, str], port: int | None) -> BrokerConfig:
+    """The configuration, with ``port`` where clients connect, if that is said.
+
+    Raises ConfigError, in the words of ``settings`` if these are wrong whatever the port is.
+    """
+    try:
+        config = BrokerConfig(settings if port is None else {**settings, **with_port(settings, port)})
+        check_is_served(config)
+        check(config)
+    except ConfigError:
+        if port is not None:
+            checked_config(settings, None)
+        raise
+    return config
 
 
 def with_port(settings: Mapping[str, str], port: int) -> dict[str, str]:
@@ -99,17 +112,58 @@ def name_of(entry: str) -> str:
     return name.upper() if separator else ""
 
 
-def announce(ready: Ready, ready_file: str | None) -> None:
+class ReadyFile:
+    """The file that holds ``host:port`` while the broker can be reached.
+
+    That of an earlier start is removed at once.  Raises StartupError where this one could not be written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._partial = f"{path}.{os.getpid()}.part"
+        self._written: tuple[int, ...] | None = None
+        try:
+            Path(self._partial).write_text("")
+            os.remove(self._partial)
+        except OSError as error:
+            raise StartupError(f"cannot write {path}: {error.strerror or error}") from error
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StartupError(f"cannot replace {path}: {error.strerror or error}") from error
+
+    def write(self, address: str) -> None:
+        """Whoever sees the file sees all of it."""
+        try:
+            Path(self._partial).write_text(f"{address}\n")
+            os.replace(self._partial, self._path)
+            self._written = self._identity()
+        except OSError as error:
+            raise StartupError(f"cannot write {self._path}: {error.strerror or error}") from error
+
+    def withdraw(self) -> None:
+        """Remove the file, unless another broker has put its own there."""
+        try:
+            if self._written is not None and self._identity() == self._written:
+                os.remove(self._path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StartupError(f"cannot remove {self._path}: {error.strerror or error}") from error
+
+    def _identity(self) -> tuple[int, ...]:
+        found = os.stat(self._path)
+        return found.st_dev, found.st_ino, found.st_mtime_ns  # a new file may have an old one's inode
+
+
+def announce(ready: Ready, ready_file: ReadyFile | None) -> None:
     """Tell whoever waits for the file, and the user, where the broker is."""
     brokers = [connectable(address) for _, address in ready.brokers]
     controllers = [connectable(address) for _, address in ready.controllers]
     if ready_file is not None:
-        try:
-            partial = f"{ready_file}.{os.getpid()}.part"
-            Path(partial).write_text(f"{brokers[0]}\n")
-            os.replace(partial, ready_file)  # whoever sees the file sees all of it
-        except OSError as error:
-            raise StartupError(f"cannot write {ready_file}: {error.strerror or error}") from error
+        ready_file.write(brokers[0])
     line = f"Ottla is ready at {', '.join(brokers)}"
     if controllers:
         line += f"; controller at {', '.join(controllers)}"
@@ -118,17 +172,6 @@ def announce(ready: Ready, ready_file: str | None) -> None:
         sys.stdout.flush()
     except OSError:
         pass  # nobody reads any more: no reason not to serve
-
-
-def forget_ready(ready_file: str | None) -> None:
-    """Remove the file of an earlier start: while it is there, a broker can be reached."""
-    if ready_file is not None:
-        try:
-            os.remove(ready_file)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise StartupError(f"cannot replace {ready_file}: {error.strerror or error}") from error
 
 
 def connectable(address: Address) -> str:

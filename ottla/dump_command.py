@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import stat
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,10 +86,14 @@ def _dump(options: argparse.Namespace) -> int:
 
 
 def _check_is_file(path: str) -> None:
-    if os.path.isdir(path):
+    try:
+        is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        raise DiskFailure(path, "dump", FileNotFoundError(0, "no such file")) from None
+    except OSError as error:
+        raise DiskFailure(path, "dump", error) from error
+    if is_directory:
         raise DiskFailure(path, "dump", IsADirectoryError(0, "it is a directory"))
-    if not os.path.lexists(path):
-        raise DiskFailure(path, "dump", FileNotFoundError(0, "no such file"))
 
 
 def _size(path: str) -> int:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
@@ -79,8 +80,7 @@ def _verify(options: argparse.Namespace) -> int:
     counts = dict.fromkeys(Severity, 0)
     with ExitStack() as held:
         for path in directories:
-            if not os.path.isdir(path):
-                raise DiskFailure(path, "check", NotADirectoryError(0, "it is no directory"))
+            _check_is_directory(path)
             lock = file_system.lock(os.path.join(path, paths.LOCK))
             if lock is None:
                 raise DirectoryLocked(path)
@@ -100,6 +100,17 @@ def _verify(options: argparse.Namespace) -> int:
                 write_line(_as_json(finding) if options.json else _as_text(finding))
     write_line(_summary_json(totals, counts) if options.json else _summary(totals, counts))
     return EXIT_DAMAGED if counts[Severity.DAMAGE] else EXIT_SOUND
+
+
+def _check_is_directory(path: str) -> None:
+    try:
+        is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        is_directory = False
+    except OSError as error:
+        raise DiskFailure(path, "check", error) from error
+    if not is_directory:
+        raise DiskFailure(path, "check", NotADirectoryError(0, "it is no directory"))
 
 
 def _bytes_to_read(file_system: ReadOnlyFileSystem, directories: Iterable[str]) -> int:

@@ -175,6 +175,10 @@ def gather(properties_file: str | None, environment: Mapping[str, str], override
         try:
             with open(properties_file, "rb") as file:
                 settings.update(read_properties(file.read()))
+        except FileNotFoundError as error:
+            raise ConfigError(
+                f"cannot read {properties_file}: {error.strerror}; `ottla --help` tells what may stand there"
+            ) from error
         except OSError as error:
             raise ConfigError(f"cannot read {properties_file}: {error.strerror or error}") from error
     from_environment, ignored = read_environment(environment)

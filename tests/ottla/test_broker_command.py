@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from broker.app import Ready
+from broker.config.value_types import ConfigError
 from broker.errors import StartupError
 from broker.network.call import Address, Listener
 from ottla.broker_command import (
     Options,
+    ReadyFile,
     announce,
+    checked_config,
     connectable,
     make_temporary_directory,
     parse_options,
@@ -121,7 +124,7 @@ def test_a_ready_broker_says_so_in_one_line_and_in_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "ready"
-    announce(READY, str(file))
+    announce(READY, ReadyFile(str(file)))
     line = "Ottla is ready at 10.0.0.1:1, localhost:2; controller at 127.0.0.1:3; data in /data\n"
     assert capsys.readouterr().out == line
     assert file.read_text() == "10.0.0.1:1\n"
@@ -130,4 +133,40 @@ def test_a_ready_broker_says_so_in_one_line_and_in_a_file(
 
 def test_a_ready_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match=r"cannot write .*ready: No such file or directory"):
-        announce(READY, str(tmp_path / "nowhere" / "ready"))
+        ReadyFile(str(tmp_path / "nowhere" / "ready"))
+    with pytest.raises(StartupError, match=r"cannot replace .*"):
+        ReadyFile(str(tmp_path))
+
+
+def test_a_ready_file_is_there_while_the_broker_is(tmp_path: Path) -> None:
+    path = tmp_path / "ready"
+    path.write_text("of an earlier start")
+    file = ReadyFile(str(path))
+    assert list(tmp_path.iterdir()) == []
+    file.withdraw()
+    file.write("localhost:1")
+    assert path.read_text() == "localhost:1\n"
+    file.withdraw()
+    assert list(tmp_path.iterdir()) == []
+    file.withdraw()
+
+
+def test_the_ready_file_of_another_broker_stays(tmp_path: Path) -> None:
+    path = str(tmp_path / "ready")
+    mine = ReadyFile(path)
+    mine.write("localhost:1")
+    kept = tmp_path / "kept"
+    kept.hardlink_to(path)  # else its inode may be that of the next
+    other = ReadyFile(path)
+    other.write("localhost:1")
+    mine.withdraw()
+    assert Path(path).read_text() == "localhost:1\n"
+
+
+def test_a_listener_is_wrong_as_it_stands_in_the_settings() -> None:
+    with pytest.raises(ConfigError, match="SSL://:9999 asks for SSL"):
+        checked_config({"listeners": "SSL://:9999"}, 0)
+    twice = {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9092", "controller.listener.names": "CONTROLLER"}
+    with pytest.raises(ConfigError, match="must have a different port"):
+        checked_config(twice, None)
+    assert [address.port for address in checked_config(twice, 0).listeners] == [0, 9092]

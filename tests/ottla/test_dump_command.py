@@ -110,7 +110,14 @@ def test_files_of_other_kinds_are_refused_and_the_rest_shown(
     assert dumped.lines[-1] == '  topicId "AAECAwQFBgcICQoLDA0ODw"'
 
 
-@pytest.mark.parametrize(("name", "text"), [("nothing", "no such file"), (".", "it is a directory")])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nothing", "no such file"),
+        (".", "it is a directory"),
+        ("partition.metadata/file", "Not a directory"),  # as where a folder lets nobody in
+    ],
+)
 def test_what_is_no_file_is_refused(
     events: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
 ) -> None:

@@ -158,7 +158,8 @@ def test_variables_are_settings_or_are_named_in_one_line(tmp_path: Path) -> None
         (["--override", "process.roles=broker"], "process.roles=broker is not available yet"),
         (["--override", "listeners=SSL://:9092"], "SSL://:9092 asks for SSL, which is not available yet"),
         (["--override", "nonsense"], "--override nonsense: expected name=value"),
-        (["nowhere.properties"], "cannot read nowhere.properties"),
+        (["help"], "cannot read help: No such file or directory; `ottla --help` tells what may stand there"),
+        (["--ready-file", "nowhere/ready"], "cannot write nowhere/ready: No such file or directory"),
     ],
 )
 def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, words: list[str], told: str) -> None:

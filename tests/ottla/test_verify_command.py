@@ -146,14 +146,21 @@ def test_a_broker_is_kept_out_meanwhile_and_another_check_is_not(
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-@pytest.mark.parametrize("name", ["nowhere", "file"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nowhere", "it is no directory"),
+        ("file", "it is no directory"),
+        ("file/below", "Not a directory"),  # as where a folder lets nobody in
+    ],
+)
 def test_what_is_no_directory_cannot_be_checked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
 ) -> None:
     (tmp_path / "file").write_text("")
     checked = Checked(capsys, tmp_path / name)
     assert checked.status == 2
-    assert checked.errors == f"ottla verify: cannot check {tmp_path / name}: it is no directory\n"
+    assert checked.errors == f"ottla verify: cannot check {tmp_path / name}: {text}\n"
 
 
 def test_a_directory_in_which_nothing_is_cannot_be_checked(
