@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import trio
 
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 KEYS_MAX = 2**31
 """More do not fit into any memory, whatever the settings say."""
 
+LIMIT_CHECK_SECONDS = 1.0
+"""How soon a job that goes on learns of another ``log.cleaner.io.max.bytes.per.second``."""
+
 SwapIn: TypeAlias = Callable[[list[int]], Awaitable[None]]
+
+Limit: TypeAlias = Callable[[], float]
+"""The bytes per second that a job may move now."""
 
 
 class CleaningFailed(Exception):
@@ -37,15 +43,21 @@ class CleaningFailed(Exception):
 class Worker(WorkerProcess):
     """Cleans in a process of its own."""
 
-    async def clean(self, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
+    async def clean(self, job: CleaningJob, swap_in: SwapIn, limit: Limit) -> Cleaned:
         """Have a job done; ``swap_in`` is called whenever a cleaned segment is complete.
 
         Raises CleaningFailed.
         """
+        told = job.bytes_per_second
         try:
             await self.give("clean", job._asdict())
             while True:
-                answer = await self.hear()
+                answer: dict[str, Any] = {}
+                with trio.move_on_after(LIMIT_CHECK_SECONDS):
+                    answer = await self.hear()
+                if (now := limit()) != told:
+                    told = now
+                    await self.give("limit", now)
                 if "ready" in answer:
                     await swap_in(answer["ready"])
                 elif "cleaned" in answer:
@@ -62,8 +74,8 @@ class LocalWorker:
     def __init__(self, directory: "LogDirectory") -> None:
         self._services = directory.services
 
-    async def clean(self, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
-        """Like ``Worker.clean``."""
+    async def clean(self, job: CleaningJob, swap_in: SwapIn, _: Limit) -> Cleaned:
+        """Like ``Worker.clean``, but as fast as it can."""
         from storage.cleaned_segments import clean
 
         ready: list[list[int]] = []
@@ -205,7 +217,7 @@ class _Cleaner:
                 return False
             if log.cuts != cuts or is_gone():
                 return True
-            cleaned = await worker.clean(self._job(log, cleanable), swap_in)
+            cleaned = await worker.clean(self._job(log, cleanable), swap_in, self._limit)
         except CorruptFile as damage:
             self._give_up(log, damage)
             return True
@@ -250,17 +262,25 @@ class _Cleaner:
                 break
         return True
 
+    @property
+    def _threads(self) -> int:
+        threads: int = self._services.config.get("log.cleaner.threads")
+        return max(threads, 1)
+
+    def _limit(self) -> float:
+        rate: float = self._services.config.get("log.cleaner.io.max.bytes.per.second")
+        return rate / self._threads
+
     def _job(self, log: "PartitionLog", cleanable: Cleanable) -> CleaningJob:
         config = self._services.config
-        threads = max(config.get("log.cleaner.threads"), 1)
         memory = config.get("log.cleaner.dedupe.buffer.size") * config.get(
             "log.cleaner.io.buffer.load.factor"
         )
-        keys = memory / threads / BYTES_PER_KEY
+        keys = memory / self._threads / BYTES_PER_KEY
         return log.begin_cleaning(
             cleanable,
             keys_max=int(min(max(1, keys), KEYS_MAX)),  # 1 if they are NaN, which Kafka lets a factor be
-            bytes_per_second=config.get("log.cleaner.io.max.bytes.per.second") / threads,
+            bytes_per_second=self._limit(),
             now_ms=self._services.clock.now_ms(),
         )
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +36,17 @@ class WorkerProcess:
         self._process: trio.Process | None = None
         self._received = b""
 
-    async def give(self, kind: str, job: Mapping[str, Any]) -> None:
-        """Begin a job, such as ``clean``.  Raises WorkerGone."""
+    async def give(self, kind: str, facts: object) -> None:
+        """Begin a job, such as ``clean``, or say something about the one that is being done.
+
+        Raises WorkerGone.
+        """
         from json import dumps
 
         process = await self._running_process()
         assert process.stdin is not None
         try:
-            await process.stdin.send_all(dumps({kind: job}).encode() + b"\n")
+            await process.stdin.send_all(dumps({kind: facts}).encode() + b"\n")
         except trio.BrokenResourceError:
             await self.close()
             raise WorkerGone from None

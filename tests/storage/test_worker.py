@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from math import nan
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -95,6 +96,17 @@ def test_the_process_ends_with_its_input(process: "subprocess.Popen[bytes]", log
     assert process.wait(timeout=30) == 0
 
 
+def test_another_rate_reaches_a_job_that_sleeps(
+    process: "subprocess.Popen[bytes]", log: PartitionLog
+) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line_of(job_for(log)._replace(bytes_per_second=0)))
+    process.stdin.write(b'{"limit": 1e9}\n')
+    process.stdin.flush()
+    assert "ready" in json.loads(process.stdout.readline())
+
+
 def test_it_ends_even_in_the_middle_of_a_job(process: "subprocess.Popen[bytes]", log: PartitionLog) -> None:
     assert process.stdin is not None
     slow = job_for(log)._replace(bytes_per_second=1)
@@ -105,7 +117,7 @@ def test_it_ends_even_in_the_middle_of_a_job(process: "subprocess.Popen[bytes]",
 
 def failure(services: LogServices, job: CleaningJob) -> dict[str, Any]:
     said: list[dict[str, Any]] = []
-    do_job(services, line_of(job), said.append)
+    do_job(services, "clean", job._asdict(), said.append, Throttle())
     return said[-1]
 
 
@@ -145,3 +157,21 @@ def test_the_throttle_sleeps_off_what_was_too_fast() -> None:
     assert slept == [0.5]
     throttle(100)
     assert slept == [0.5, pytest.approx(0.1)]
+
+
+def test_whoever_sleeps_is_woken_by_another_rate() -> None:
+    throttle = Throttle(0)
+    sleeper = Thread(target=throttle, args=(1,))
+    sleeper.start()
+    while sleeper.is_alive():  # it may not have begun to sleep yet
+        throttle.change(1e9)
+        sleeper.join(0.01)
+
+
+def test_what_was_moved_at_another_rate_does_not_count() -> None:
+    slept: list[float] = []
+    throttle = Throttle(1000, clock=lambda: 0.0, sleep=slept.append)
+    throttle(500)
+    throttle.change(100)
+    throttle(50)
+    assert slept == [0.5, 0.5]

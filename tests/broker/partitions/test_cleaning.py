@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from trio.testing import MockClock
 
-from broker.partitions.cleaning import LocalWorker, SwapIn
+from broker.partitions.cleaning import Limit, LocalWorker, SwapIn
 from protocol.records.batch import read_batches
 from protocol.records.builder import build_batch
 from protocol.stored.metadata_records import ConfigRecord
@@ -245,7 +245,7 @@ async def test_a_topic_may_be_deleted_while_it_is_cleaned(
         topic_id = broker.create_topic("t", settings=COMPACTED)
         write_keys(broker, "t", 7)
 
-        async def clean(worker: LocalWorker, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
+        async def clean(worker: LocalWorker, job: CleaningJob, swap_in: SwapIn, limit: Limit) -> Cleaned:
             broker.delete_topic(topic_id)
             broker.create_topic("t", settings=COMPACTED)
             broker.partitions.leader("t", 0)
@@ -269,9 +269,9 @@ async def test_the_log_s_start_is_on_the_device_before_the_cleaner_goes_by_it(
         stored: list[dict[tuple[str, int], int]] = []
         right = LocalWorker.clean
 
-        async def clean(worker: LocalWorker, job: CleaningJob, swap_in: SwapIn) -> Cleaned:
+        async def clean(worker: LocalWorker, job: CleaningJob, swap_in: SwapIn, limit: Limit) -> Cleaned:
             stored.append(read_offsets(broker.file_system, f"{PATH}/log-start-offset-checkpoint"))
-            return await right(worker, job, swap_in)
+            return await right(worker, job, swap_in, limit)
 
         monkeypatch.setattr(LocalWorker, "clean", clean)
         broker.file_system.refuse("open", errno.ENOSPC, path_suffix="log-start-offset-checkpoint.tmp")

@@ -1,10 +1,12 @@
 """The broker's side of the worker process: a real one, on a real disk."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import trio
 
+from broker.partitions import cleaning
 from broker.partitions.cleaning import CleaningFailed, Worker
 from storage.cleaner import CleaningJob
 from storage.filesystem import RealFileSystem
@@ -34,11 +36,13 @@ def job_for(log: PartitionLog, *, bytes_per_second: float = UNLIMITED) -> Cleani
     return log.begin_cleaning(cleanable, keys_max=100, bytes_per_second=bytes_per_second, now_ms=0)
 
 
-async def clean(worker: Worker, log: PartitionLog, job: CleaningJob) -> int:
+async def clean(
+    worker: Worker, log: PartitionLog, job: CleaningJob, limit: Callable[[], float] | None = None
+) -> int:
     async def swap_in(bases: list[int]) -> None:
         assert log.swap_in(bases, cuts=log.cuts, now_ms=0)
 
-    return (await worker.clean(job, swap_in)).end_offset
+    return (await worker.clean(job, swap_in, limit or (lambda: job.bytes_per_second))).end_offset
 
 
 async def test_one_process_does_several_jobs(log: PartitionLog) -> None:
@@ -87,6 +91,17 @@ async def test_what_the_process_cannot_do_it_says(log: PartitionLog) -> None:
     with pytest.raises(CleaningFailed, match=str(path)) as caught:
         await clean(worker, log, job)
     assert caught.value.is_damage
+    await worker.close()
+
+
+async def test_a_job_that_goes_on_follows_the_limit(
+    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleaning, "LIMIT_CHECK_SECONDS", 0.01)
+    limits = [0.0] * 5
+    worker = Worker()
+    job = job_for(log, bytes_per_second=0)
+    assert await clean(worker, log, job, lambda: limits.pop() if limits else UNLIMITED) == 30
     await worker.close()
 
 

@@ -18,7 +18,7 @@ from storage.log_directory import LogDirectory
 from storage.log_services import LogServices
 from storage.memory_filesystem import MemoryFileSystem, Names, PowerCut
 from storage.partition_log import FlushJob, LogChanged, PartitionLog
-from storage.worker import do_job
+from storage.worker import Throttle, do_job
 from tests.storage.crashes.reference import (
     SEQUENCES,
     Batch,
@@ -564,7 +564,7 @@ class Subject:
         worker = LogServices(
             self.memory, random_below=lambda _: 0, report=self.reports.append, open_files_max=4
         )
-        do_job(worker, json.dumps({"clean": job._asdict()}).encode(), answers.append)
+        do_job(worker, "clean", json.loads(json.dumps(job._asdict())), answers.append, Throttle())
         for answer in answers:
             if "ready" in answer:
                 cleaned.ready.append(answer["ready"])
