@@ -41,9 +41,13 @@ func open(operation string, with driver.Arguments) (driver.Subject, error) {
 
 func address(with driver.Arguments) string { return driver.Get[string](with, "address") }
 
+// lookAgain is how long the client waits for its first answer about the cluster, too: without one it knows no
+// controller, and fails.
+const lookAgain = 2 * time.Second
+
 // newTransport makes connections that look soon for topics that are made meanwhile.
 func newTransport() *kafka.Transport {
-	return &kafka.Transport{ClientID: "kafka-go", MetadataTTL: 200 * time.Millisecond}
+	return &kafka.Transport{ClientID: "kafka-go", MetadataTTL: lookAgain}
 }
 
 func newClient(with driver.Arguments, transport *kafka.Transport) *kafka.Client {

@@ -45,6 +45,7 @@ def test_what_no_two_runs_have_in_common_is_left_out() -> None:
         usage: tool [-h]
            --many
         tool: error: too few arguments
+        2026-11-30 04:05:06,789 ERROR KafkaAdminClient: [AdminClient clientId=adminclient-1] it failed
         java.lang.Exception: at 2026-11-30 04:05:06,789
         \tat org.apache.kafka.Tool.main(Tool.java:7)
         Valid states are: b, a

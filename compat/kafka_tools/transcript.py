@@ -150,6 +150,8 @@ def shown(transcript: Transcript) -> Iterator[str]:
 
 
 _CALLS = re.compile(r"\s+(at |\.\.\. \d+ more)")
+_LOGGED = re.compile(r"SLF4J:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ (WARN|ERROR|FATAL) \w+: ")
+"""What is logged beside: only if there is a library for it among the jars, and if it began in this command."""
 _BLANKS = re.compile(r"\s+")
 _FIGURE = re.compile(r"\d+(\.\d+)?")
 _A_SET = re.compile(
@@ -203,6 +205,6 @@ def _without_options(lines: Iterable[str]) -> Iterator[str]:
         if _OPTIONS.match(line):
             return
         in_usage = (in_usage or line.startswith("usage:")) and ": error: " not in line
-        is_noise = _CALLS.match(line) or line.startswith("SLF4J:") or TOLD_TO_END in line
+        is_noise = _CALLS.match(line) or _LOGGED.match(line) or TOLD_TO_END in line
         if not in_usage and not is_noise:
             yield line
