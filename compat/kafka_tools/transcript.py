@@ -151,7 +151,7 @@ def shown(transcript: Transcript) -> Iterator[str]:
 
 _CALLS = re.compile(r"\s+(at |\.\.\. \d+ more)")
 _LOGGED = re.compile(r"SLF4J:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ (WARN|ERROR|FATAL) \w+: ")
-"""What is logged beside: only if there is a library for it among the jars, and if it began in this command."""
+"""What is logged beside: only if a library for it is among the jars, and if it began in this command."""
 _BLANKS = re.compile(r"\s+")
 _FIGURE = re.compile(r"\d+(\.\d+)?")
 _A_SET = re.compile(
