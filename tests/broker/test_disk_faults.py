@@ -80,7 +80,7 @@ NEVER_MET: Mapping[str, Collection[str]] = {
         *(".index", ".snapshot", ".cleaned"),
         *("leader-epoch-checkpoint", "partition.metadata", "offset-checkpoint"),
     ),
-    "remove": ("leader-epoch-checkpoint", "partition.metadata", "offset-checkpoint"),
+    "remove": (".cleaned", "leader-epoch-checkpoint", "partition.metadata", "offset-checkpoint"),
 }
 """What a running broker does not do with such files."""
 
