@@ -265,7 +265,11 @@ class Reference:
         self.stored_start = min(self.stored_start, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self.stored_high_watermark = min(self.stored_high_watermark, offset)
-        self.cleanings = [Cleaning(min(end_offset, offset), now_ms) for end_offset, now_ms in self.cleanings]
+        self._forget_cleanings_from(offset)
+
+    def _forget_cleanings_from(self, log_end: int) -> None:
+        """What is written from there on has met no cleaner."""
+        self.cleanings = [Cleaning(min(end_offset, log_end), now_ms) for end_offset, now_ms in self.cleanings]
 
     def start_afresh(self, offset: int) -> None:
         """The log is empty, and goes on at ``offset``."""
@@ -342,6 +346,7 @@ class Reference:
         self.log_end = log_end
         self.high_watermark = min(max(self.high_watermark, log_start), log_end)
         self.is_being_cut = False
+        self._forget_cleanings_from(log_end)
         self.deleted_below = max(min(self.deleted_below, log_end), log_start)
         self.flushed = max(min(self.flushed, log_end), recovery_point)
 
