@@ -24,6 +24,7 @@ from broker.config.value_types import ConfigError
 from broker.controller.automatic_topics import AutomaticTopics
 from broker.controller.service import ControllerService, Publish
 from broker.controller.start import Node, start_controller, stop_controller
+from broker.controller.topic_news import TopicNews
 from broker.errors import KafkaError, StartupError
 from broker.groups.service import open_groups
 from broker.identifiers import Identifiers
@@ -205,6 +206,7 @@ async def serve(
             dynamic = DynamicSettings(services.config, services.log)
             dynamic.load(controller.image)
             controller.on_publish(dynamic.publish)
+            controller.on_publish(TopicNews(services.log, controller.image).publish)
             dispatchers = {
                 is_controller: Dispatcher(
                     services,
