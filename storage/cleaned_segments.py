@@ -1,6 +1,7 @@
 """The making of compacted segments, in files of their own beside those they are made from."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 
 from protocol.records.batch import RecordBatch
@@ -9,13 +10,13 @@ from storage import paths
 from storage.cleaner import Cleaned, CleaningJob
 from storage.compaction import LastRecord, Survivors, Transactions, note_keys
 from storage.config import LogConfig
-from storage.errors import CorruptLog
+from storage.errors import CorruptLog, StorageError
 from storage.log_services import LogServices
 from storage.offset_index import RELATIVE_OFFSET_MAX
 from storage.offset_map import OffsetMap
 from storage.segment import Segment
 from storage.stored_batches import read_stored_batches
-from storage.swaps import discard_all_cleaned
+from storage.swaps import discard_all_cleaned, discard_cleaned
 from storage.transaction_index import AbortedTransaction
 
 WRITTEN_AT_ONCE = 1 << 20
@@ -122,6 +123,27 @@ def _clean_group(
     target = Segment(
         job.directory, group[0].base_offset, config, services.descriptors, now_ms=0, suffix=paths.CLEANED
     )
+    try:
+        _write_cleaned(target, group, survivors, transactions, moved)
+        # Where no record has a timestamp, retention goes by the file's.
+        services.file_system.set_modified_ms(target.file.path, group[-1].file.modified_ms())
+        target.close()
+    except (OSError, StorageError):
+        # On a full disk the part that did fit would be in everybody's way until the next attempt.
+        target.close()
+        with suppress(OSError):
+            discard_cleaned(services, job.directory, target.base_offset)
+        raise
+    # Before they become swap files: a start takes an index that alone is one for that of a finished swap.
+    services.file_system.sync_directory(job.directory)
+    for source in group:
+        source.close()
+    return target.size_bytes
+
+
+def _write_cleaned(
+    target: Segment, group: list[Segment], survivors: Survivors, transactions: Transactions, moved: Moved
+) -> None:
     target.create()
     waiting = bytearray()
 
@@ -149,14 +171,6 @@ def _clean_group(
     target.seal()
     for file in (target.file.open(), *target.open_indexes()):
         file.sync()
-    # Where no record has a timestamp, retention goes by the file's.
-    services.file_system.set_modified_ms(target.file.path, group[-1].file.modified_ms())
-    target.close()
-    # Before they become swap files: a start takes an index that alone is one for that of a finished swap.
-    services.file_system.sync_directory(job.directory)
-    for source in group:
-        source.close()
-    return target.size_bytes
 
 
 def _read(segment: Segment, position: int, moved: Moved) -> Iterator[tuple[int, RecordBatch]]:

@@ -492,14 +492,21 @@ def test_the_active_segment_is_never_replaced() -> None:
     assert contents(log) == [(0, b"a", b"1")]
 
 
-def test_a_full_disk_leaves_the_log_as_it_is() -> None:
+@pytest.mark.parametrize(
+    ("operation", "path_suffix"),
+    [("write", ".log.cleaned"), ("sync", ".log.cleaned"), ("write", ".timeindex.cleaned")],
+)
+def test_a_full_disk_leaves_the_log_as_it_is_and_gets_back_what_did_fit(
+    operation: str, path_suffix: str
+) -> None:
     world = World()
     log = filled(world)
     expected = contents(log)
-    world.memory.refuse("write", ENOSPC, path_suffix=".log.cleaned")
+    world.memory.refuse(operation, ENOSPC, path_suffix=path_suffix)
     with pytest.raises(OSError, match="No space left"):
         run(world, log)
-    world.memory.refuse_nothing()
+    assert not world.memory.refuses
+    assert not [name for name in world.memory.list_names(DIRECTORY) if name.endswith(".cleaned")]
     assert contents(log) == expected
     run(world, log)
     assert latest(contents(log)) == latest(expected)
