@@ -8,6 +8,7 @@ import trio
 
 from broker.clock import BrokerClock
 from broker.network.call import ConnectionState
+from protocol.error_codes import ErrorCode
 from protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
@@ -15,7 +16,14 @@ from protocol.messages.alter_client_quotas import (
     EntityData,
     OpData,
 )
+from protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.messages.produce import (
     PartitionProduceData,
@@ -23,6 +31,7 @@ from protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from protocol.records.builder import build_batch
 from storage.memory_filesystem import MemoryFileSystem
 from tests.broker.test_app import Broker, create_topic, running
@@ -92,13 +101,15 @@ def give(client: RawClient, key: str, value: float | None) -> None:
     assert answer.entries[0].error_code == 0
 
 
+def produce_request(acks: int) -> ProduceRequest:
+    parts = [PartitionProduceData(index=0, records=BATCH)]
+    topic = TopicProduceData(name="t", partition_data=parts)
+    return ProduceRequest(acks=acks, timeout_ms=5000, topic_data=[topic])
+
+
 def produce(client: RawClient) -> int:
     """How long the client is to wait."""
-    parts = [PartitionProduceData(index=0, records=BATCH)]
-    request = ProduceRequest(
-        acks=-1, timeout_ms=5000, topic_data=[TopicProduceData(name="t", partition_data=parts)]
-    )
-    answer = client.ask(request, ProduceResponse, 9)
+    answer = client.ask(produce_request(-1), ProduceResponse, 9)
     assert answer.responses[0].partition_responses[0].error_code == 0
     return answer.throttle_time_ms
 
@@ -161,3 +172,101 @@ async def test_a_consumer_that_does_not_wait_is_made_to(clock: BrokerClock, deaf
         offset, empty, seconds = await hasten(broker, clock, deaf_until, talk)
         assert empty > 5
         assert (offset * len(BATCH) - BURST) / seconds < RATE
+
+
+async def test_a_wait_that_has_begun_outlasts_its_quota(clock: BrokerClock, deaf_until: list[float]) -> None:
+    """As in Kafka; and what was sent meanwhile, without asking for an answer, is written then."""
+    count = 9
+    async with running(MemoryFileSystem()) as broker:
+        with RawClient(("127.0.0.1", broker.ready.brokers[0][1].port)) as hasty:
+
+            def send(client: RawClient) -> None:
+                assert create_topic(client) == 0
+                give(client, "producer_byte_rate", RATE)
+                for _ in range(count):
+                    hasty.send(produce_request(0), 9)
+
+            await broker.ask(send)
+            while deaf_until[-1] <= clock.current_time():
+                await trio.lowlevel.checkpoint()
+            until = deaf_until[-1]
+            await broker.ask(lambda client: give(client, "producer_byte_rate", None))
+            answer = await hasten(
+                broker, clock, deaf_until, lambda _: hasty.ask(produce_request(-1), ProduceResponse, 9)
+            )
+        assert clock.current_time() >= until
+        assert deaf_until[-1] == until
+        (reply,) = answer.responses[0].partition_responses
+        assert (reply.error_code, reply.base_offset, answer.throttle_time_ms) == (0, count, 0)
+
+
+def join_classic(client: RawClient) -> Callable[[], int]:
+    """Become the only member of a group; what is returned sends a heartbeat."""
+    while client.ask(FIND_GROUP, FindCoordinatorResponse, 4).coordinators[0].error_code:
+        pass  # until the topic of offsets is there
+    protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=6000,
+        rebalance_timeout_ms=6000,
+        protocol_type="consumer",
+        protocols=protocols,
+    )
+    joined = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED)
+    while joined.error_code:
+        request.member_id = joined.member_id
+        joined = client.ask(request, JoinGroupResponse, 5)
+    own = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all")
+    sync = SyncGroupRequest(
+        group_id="g", generation_id=joined.generation_id, member_id=joined.member_id, assignments=[own]
+    )
+    assert client.ask(sync, SyncGroupResponse, 3).error_code == 0
+    beat = HeartbeatRequest(group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
+    return lambda: client.ask(beat, HeartbeatResponse, 3).error_code
+
+
+def join_consumer(client: RawClient) -> Callable[[], int]:
+    """The same with the protocol of KIP-848."""
+    while client.ask(FIND_GROUP, FindCoordinatorResponse, 4).coordinators[0].error_code:
+        pass
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="AAAAAAAAAAAAAAAAAAAAAQ",
+        rebalance_timeout_ms=6000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[],
+    )
+
+    def beat() -> int:
+        answer = client.ask(request, ConsumerGroupHeartbeatResponse, 1)
+        request.member_epoch = answer.member_epoch
+        return answer.error_code
+
+    while beat():
+        request.member_epoch = 0
+    return beat
+
+
+FIND_GROUP = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+
+
+@pytest.mark.parametrize("join", [join_classic, join_consumer])
+async def test_a_member_that_is_deaf_for_longer_than_its_session_has_left(
+    clock: BrokerClock, deaf_until: list[float], join: Callable[[RawClient], Callable[[], int]]
+) -> None:
+    """As in Kafka, nobody is spared: the default window of one second is what keeps members alive."""
+    settings = {
+        "quota.window.size.seconds": "100",
+        "offsets.topic.num.partitions": "1",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    async with running(MemoryFileSystem(), settings) as broker:
+        broker.services.clock = clock  # by which sessions end
+
+        def talk(client: RawClient) -> list[int]:
+            beat = join(client)
+            codes = [beat()]
+            give(client, "request_percentage", 1e-9)
+            return [*codes, beat(), beat()]  # the second of these is heard when the wait is over
+
+        assert await hasten(broker, clock, deaf_until, talk) == [0, 0, ErrorCode.UNKNOWN_MEMBER_ID]
