@@ -7,6 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from broker.network.call import Call
 from broker.network.waiting import NotYet, Waiting
 from broker.share.coordinator import ShareCoordinator
 from broker.share.fetching import FIRST_READ_BYTES
@@ -25,6 +26,7 @@ from protocol.messages.share_fetch import (
 from storage.file_range import FileRange
 from storage.memory_filesystem import MemoryFile
 from tests.broker.partitions.one_broker import some_batch
+from tests.broker.quotas.test_desk import Desk as QuotaDesk
 from tests.broker.share.desk import ACCEPT, LOCK_SECONDS, RELEASE, Desk, desk
 
 
@@ -47,6 +49,22 @@ async def test_what_is_not_acknowledged_in_time_goes_to_others(autojump_clock: M
         assert await it.fetch("b", 0) == []
         await trio.sleep(3)
         assert await it.fetch("b", 1) == [(0, 9, 2)]
+
+
+async def test_what_a_throttled_member_does_not_get_stays_acquired(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in Kafka, until the lock is over: then it has been delivered twice."""
+    quotas = QuotaDesk(consumer_byte_rate=1.0)
+    async with desk() as it:
+        await it.enter("a")
+        with monkeypatch.context() as limited:
+            limited.setattr(Call, "meter", quotas.meter())
+            assert await it.fetch("a", 0) == []
+        assert quotas.connection.deaf_until > trio.current_time()
+        assert await it.fetch("a", 1) == []
+        await trio.sleep(LOCK_SECONDS + 1)
+        assert await it.fetch("a", 2) == [(0, 9, 2)]
 
 
 async def test_a_crash_loses_locks_and_nothing_else(autojump_clock: MockClock) -> None:
