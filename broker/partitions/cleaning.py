@@ -227,7 +227,7 @@ class _Cleaner:
             if failure.is_damage:
                 self._give_up(log, failure)
                 return True
-            services.log.error(f"{log.topic}-{log.partition} was not compacted: {failure}")
+            services.log.warn_seldom(f"{log.topic}-{log.partition} is not compacted now: {failure}")
             return False
         if not is_whole or is_gone():
             return True
