@@ -121,6 +121,8 @@ def recover_log(
     snapshots = ProducerSnapshots(services.file_system, directory, names, services.report)
     if not segments:
         return LogParts([], log_start, epochs, stored_epochs or (), snapshots)
+    # The checkpoint need not know: a log may have been emptied, or have lost its head, since it was written.
+    log_start = max(log_start, segments[0].base_offset)
     first = trusted = first_untrusted(segments, recovery_point)
     for number in range(first):
         if (loss := find_index_damage(services, segments[number], names)) is not None:

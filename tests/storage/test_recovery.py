@@ -197,6 +197,23 @@ def test_a_snapshot_of_deleted_records_alone_opens_no_transaction(log_start: int
     assert log.last_stable == (0 if opened_at == 0 else 2)
 
 
+def test_recovery_opens_no_transaction_of_an_emptied_log_either() -> None:
+    """The name of the segment is all that says where the log starts now."""
+    world, _ = crashed(batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True))
+    log = recover(world)
+    log.close()
+    snapshot = f"{DIRECTORY}/{1:020d}.snapshot"
+    content = world.memory.read_file(snapshot)
+    log.truncate_fully_and_start_at(1, now_ms=0)
+    world.memory.replace_file(snapshot, content, sync=False)  # a power cut has undone its removal
+    log.append_as_leader(batch(b"b"), 0, now_ms=0)
+    log = recover(world, recovery_point=1)
+    (producer,) = log.active_producers()
+    assert (producer.last_sequence, producer.transaction_start) == (0, -1)
+    log.advance_high_watermark(2)
+    assert log.last_stable == 2
+
+
 def test_producers_that_have_been_idle_for_too_long_are_forgotten() -> None:
     batches = [
         batch(b"a", timestamp=stamp, producer_id=stamp, producer_epoch=0, base_sequence=0) for stamp in (1, 2)
