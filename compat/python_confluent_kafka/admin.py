@@ -13,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     OffsetSpec,
 )
 
-from compat.python_confluent_kafka.common import SILENT, from_natives, result_of, to_natives
+from compat.python_confluent_kafka.common import SILENT, from_natives, raise_first, result_of, to_natives
 from compat.scenarios.python.client import (
     TIMEOUT_SECONDS,
     Admin,
@@ -133,6 +133,7 @@ class ConfluentAdmin(Admin):
     def group_offsets(self, group: str) -> dict[Partition, Committed]:
         asked = [ConsumerGroupTopicPartitions(group)]
         found = result_of(self._admin.list_consumer_group_offsets(asked)[group])
+        raise_first(found.topic_partitions)
         return {
             Partition(entry.topic, entry.partition): Committed(entry.offset, entry.metadata or "")
             for entry in found.topic_partitions
@@ -140,7 +141,7 @@ class ConfluentAdmin(Admin):
 
     def alter_group_offsets(self, group: str, offsets: Mapping[Partition, int]) -> None:
         asked = [ConsumerGroupTopicPartitions(group, to_natives(offsets))]
-        result_of(self._admin.alter_consumer_group_offsets(asked)[group])
+        raise_first(result_of(self._admin.alter_consumer_group_offsets(asked)[group]).topic_partitions)
 
     def delete_records(self, before: Mapping[Partition, int]) -> dict[Partition, int]:
         return {

@@ -29,6 +29,14 @@ def raise_refusal(error: KafkaError) -> None:
         raise Refused(error.code(), error.str())
 
 
+def raise_first(partitions: Collection[TopicPartition]) -> None:
+    """Raise the first error that one of several partitions came back with."""
+    for partition in partitions:
+        if partition.error is not None:
+            with refusals():
+                raise KafkaException(partition.error)
+
+
 def result_of(future: Future[Any]) -> Any:
     with refusals():
         return future.result(TIMEOUT_SECONDS)
