@@ -10,6 +10,9 @@ from compat.c_kcat import command as kcat
 from compat.c_kcat.catalogue import kcat_catalogue
 from compat.connect import workers as connect
 from compat.connect.catalogue import connect_catalogue
+from compat.flink import program as flink
+from compat.flink.catalogue import flink_catalogue
+from compat.flink.jars import VERSION as FLINK_CONNECTOR_VERSION
 from compat.go_driver import client as go_clients
 from compat.go_sarama import versions as sarama_versions
 from compat.java_client import program as java_client
@@ -154,6 +157,14 @@ DRIVERS: dict[str, Driver] = {
             command=spring.driver_command,
             pinned_version=lambda: SPRING_VERSION,
             catalogue=spring_catalogue,
+        ),
+        Driver(
+            client=flink.CLIENT,
+            language="Java",
+            command=flink.driver_command,
+            pinned_version=lambda: FLINK_CONNECTOR_VERSION,
+            always=False,  # half a minute, most of which its jobs take to start
+            catalogue=flink_catalogue,
         ),
         Driver(
             client=quix.CLIENT,

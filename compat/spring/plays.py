@@ -1,7 +1,7 @@
 """What applications of Spring Kafka make of records."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
@@ -9,25 +9,16 @@ from typing import Final
 
 from compat.scenarios.python.checks import expect, expect_that
 from compat.scenarios.python.client import Record
+from compat.scenarios.python.passage import numbered, wait_for_heard
 from compat.scenarios.python.records import START_MS
 from compat.scenarios.python.registry import Play
 from compat.scenarios.python.stage import Stage, partitions_of, take_nothing, wait_for
 from compat.scenarios.remote.process import RemoteError
 from compat.spring.program import Applications
-from compat.spring.scene import Application, Scene
+from compat.spring.scene import Scene
 
 TIMES_TRIED: Final = 3
 """Before a record that fails is given up."""
-
-
-def wait_for_heard(application: Application, wanted: Sequence[str]) -> None:
-    """Wait until it heard as much, and hold it against what it should have heard."""
-    wait_for(lambda: len(application.heard()) >= len(wanted), f"{len(wanted)} records are heard")
-    expect(application.values(), list(wanted), "values that were heard")
-
-
-def numbered(count_: int, word: str = "value") -> list[str]:
-    return [f"{word}{number}" for number in range(count_)]
 
 
 def records(scene: Scene, thread_count: int, consumer: dict[str, str] | None = None) -> None:

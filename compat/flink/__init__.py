@@ -1,0 +1,1 @@
+"""Apache Flink and its connector, whose jobs are played on both brokers."""
