@@ -38,12 +38,14 @@ class DirectoryCheckpoints:
         self._stale: set[Replica] = set()
         """Gone, but still in a file: a new log of the same name must not be taken for it."""
         self.absent: dict[Replica, int] = {}
-        """What the files said of others when they were read: the highest offset that they know of."""
-        for offsets in self._files.values():
+        """Of others what was said, when the files were read, by those that are written often: the highest
+        offset.  The cleaner's and that of log starts may be about topics of long ago."""
+        for offsets in (self.recovery_points, self.high_watermarks):
             for replica in offsets.keys() - present:
                 self.absent[replica] = max(self.absent.get(replica, 0), offsets[replica])
-        for replica in self.absent:
-            self.forget(replica)
+        for offsets in self._files.values():
+            for replica in offsets.keys() - present:
+                self.forget(replica)
 
     def _read(self, name: str) -> dict[Replica, int]:
         try:

@@ -21,6 +21,10 @@ CheckAll = Callable[[list[ReplicaFacts]], Iterable[CheckedReplica]]
 """Checks replicas, perhaps in several processes; the answers come in the order of the replicas."""
 
 
+_WRITTEN_OFTEN = (paths.RECOVERY_POINTS, paths.HIGH_WATERMARKS)
+"""Checkpoints that soon forget a topic that was deleted; the others may know one of the same name."""
+
+
 def check_one(file_system: FileSystem, facts: ReplicaFacts, moved: Moved) -> CheckedReplica:
     """The check of one replica, with all that is known of records of its topic."""
     return check_replica(file_system, facts, look_into(facts.topic), moved)
@@ -113,11 +117,12 @@ def _tell_of_absent(log_dirs: list[LogDir], cluster: Cluster | None, findings: F
             name = paths.replica_name(*replica)
             home = _home(replica, log_dir, cluster)
             is_meant_here = home is not None and (home == log_dir.directory_id or is_reserved(home))
-            if is_meant_here and replica not in present and replica not in log_dir.deleted:
+            known = [offsets[checkpoint] for checkpoint in _WRITTEN_OFTEN if checkpoint in offsets]
+            if known and is_meant_here and replica not in present and replica not in log_dir.deleted:
                 findings.damage(
                     os.path.join(log_dir.path, name),
                     "this folder is not there: the metadata log places the partition in this directory, and "
-                    f"the checkpoints know of offsets up to {max(offsets.values())}; a start makes it anew, "
+                    f"the checkpoints know of offsets up to {max(known)}; a start makes it anew, "
                     "empty",
                 )
                 continue

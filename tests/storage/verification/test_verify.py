@@ -612,6 +612,15 @@ def test_a_replica_whose_folder_is_gone(directory: Directory) -> None:
     assert [finding[0] for finding in told(directory)] == ["damage"]
 
 
+def test_a_replica_of_which_only_a_seldom_written_checkpoint_knows(directory: Directory) -> None:
+    directory.file_system.remove_tree(EVENTS)
+    for name in ("recovery-point", "replication"):
+        directory.put(f"{DATA}/{name}-offset-checkpoint", format_offsets({}))
+    directory.put(f"{DATA}/cleaner-offset-checkpoint", format_offsets({("events", 0): 9}))
+    assert directory.damages() == []
+    assert "it names events-0, which is not in this directory" in [note.text for note in directory.notes()]
+
+
 def test_one_that_was_deleted_and_made_anew_is_not_lost(directory: Directory) -> None:
     directory.file_system.rename(EVENTS, f"{DATA}/events-0.{'0' * 32}-delete")
     assert directory.damages() == []
