@@ -598,11 +598,12 @@ class PartitionLog:
         self._unsynced = [segment for segment in self._unsynced if segment not in replaced]
         self._segments[first:end] = [cleaned]
         self._bases[first:end] = [bases[0]]
-        for base in bases[1:]:
+        # One of a clean stop may lie inside a segment: a start would find it strange beside a swap file.
+        for offset in self._snapshots.between(bases[0], self._bases[first + 1]):
             try:
-                self._snapshots.remove(base)
+                self._snapshots.remove(offset)
             except OSError as error:  # true all the same, and removed by the next start
-                self._services.report(f"{self._snapshots.path(base)} is left behind: {error.strerror}")
+                self._services.report(f"{self._snapshots.path(offset)} is left behind: {error.strerror}")
         return cleaned
 
     def swap_in(self, bases: Sequence[int], *, cuts: int, now_ms: int) -> bool:

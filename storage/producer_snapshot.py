@@ -4,7 +4,7 @@ Only the newest batch of a producer is kept: after a restart one duplicate is re
 """
 
 import os
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping
 from struct import Struct, error
 
@@ -170,6 +170,10 @@ class ProducerSnapshots:
             self._file_system.remove(self.path(offset))
             self._offsets.remove(offset)
             self.unsynced.pop(offset, None)
+
+    def between(self, lower: int, upper: int) -> list[int]:
+        """Offsets of those that lie above ``lower`` and below ``upper``."""
+        return self._offsets[bisect_right(self._offsets, lower) : bisect_left(self._offsets, upper)]
 
     def remove_above(self, offset: int) -> None:
         for above in self._offsets[bisect_left(self._offsets, offset + 1) :]:

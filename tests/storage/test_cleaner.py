@@ -420,6 +420,34 @@ def test_a_power_cut_brings_no_replaced_segment_back_beside_the_one_that_replace
         assert not [report for report in world.reports if "removed" in report and "compacted" not in report]
 
 
+def test_a_clean_stop_amid_a_swap_leaves_nothing_strange() -> None:
+    """Not even what the stop before it has left inside the segment that was active then."""
+    world = World()
+    log = filled(world)
+    end = log.log_end
+    log.close()
+    log = world.open(CONFIG)
+    append(log, (b"key 1", b"later"))
+    log.roll(now_ms=0)
+    append(log, (b"active", b"2"))
+    log.flush()
+    assert f"{end:020d}.snapshot" in world.names()
+    job = log.begin_cleaning(log.assess(None, now_ms=0), keys_max=99, bytes_per_second=1e9, now_ms=0)
+    ready: list[list[int]] = []
+    clean(world.services, job, ready.append, lambda _: None)
+    for bases in ready[:-1]:
+        assert log.swap_in(bases, cuts=log.cuts, now_ms=0)
+    assert ready[-1][-1] < end < log.segments[-1].base_offset
+    steps = log.swap_in_steps(ready[-1], cuts=log.cuts, now_ms=0)
+    next(steps)()
+    next(steps)
+    before = contents(log)
+    log.close()
+    log = world.open(CONFIG)
+    assert world.reports == []
+    assert contents(log) == before
+
+
 @pytest.mark.parametrize("change", ["truncated", "shortened", "moved", "closed", "deleted"])
 @pytest.mark.parametrize("steps_gone", [1, 2])
 def test_a_log_may_change_while_a_swap_file_is_read(change: str, steps_gone: int) -> None:

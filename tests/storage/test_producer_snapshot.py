@@ -130,6 +130,15 @@ def test_strays_are_removed(memory: MemoryFileSystem) -> None:
     assert sorted(memory.list_names("d")) == [f"{10:020d}.snapshot"]
 
 
+def test_between_two_offsets_are_neither_of_them(memory: MemoryFileSystem) -> None:
+    files = snapshots(memory)
+    for offset in (10, 20, 25, 30):
+        files.write(offset, [])
+    assert files.between(10, 30) == [20, 25]
+    assert files.between(9, 31) == [10, 20, 25, 30]
+    assert files.between(20, 21) == []
+
+
 def test_removing(memory: MemoryFileSystem) -> None:
     files = snapshots(memory)
     for offset in (10, 20, 30):
