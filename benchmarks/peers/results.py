@@ -149,3 +149,19 @@ def joined(before: Results, after: Results) -> Results:
 def newest(folder: Path = FOLDER) -> Path | None:
     """The committed results that README shows: their files are named after their day."""
     return max(folder.glob("*.json"), default=None)
+
+
+def newest_of_each_section(folder: Path) -> list[Results]:
+    """What the files of ``folder`` have to say, the newest first, without what a newer one knows better.
+
+    They are named after their day; further ones of the same day have a letter behind it.
+    """
+    known: set[str] = set()
+    found = []
+    for path in sorted(folder.glob("*.json"), key=lambda path: path.stem, reverse=True):
+        results = read(path)
+        rows = [row for row in results.rows if row.section not in known]
+        known.update(row.section for row in rows)
+        if rows:
+            found.append(results._replace(rows=rows))
+    return found

@@ -1,5 +1,6 @@
 """README's block of figures of storage, printed from the newest results."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.peers import results, tables
@@ -12,14 +13,17 @@ END = "<!-- end of storage figures -->"
 LAST_SECTION = "## Reading on\n"
 
 
-def markdown(found: results.Results, begin: str = BEGIN, end: str = END) -> str:
-    """A table beside Kafka, and a sentence on what is compared with an earlier Ottla; between two marks."""
+def markdown(runs: Sequence[results.Results], begin: str = BEGIN, end: str = END) -> str:
+    """Tables beside Kafka, and sentences on what is compared with an earlier Ottla; between two marks."""
+    return "\n\n".join([f"{begin}\n{_of_one_run(runs[0])}", *map(_of_one_run, runs[1:])]) + f"\n{end}"
+
+
+def _of_one_run(found: results.Results) -> str:
     ours, kafka, *_ = found.brokers
     rounds = "one round" if found.rounds == 1 else f"{found.rounds} rounds in turn"
     amounts = "small amounts, " if found.is_quick else ""
     lines = [
-        begin,
-        f"Taken on {found.date} on {found.machine}, {amounts}{rounds},",
+        f"Taken on {found.date}, of {ours} {found.versions[ours]}, on {found.machine}, {amounts}{rounds},",
         f"beside {kafka} {found.versions[kafka]}.",
     ]
     section = ""
@@ -38,7 +42,7 @@ def markdown(found: results.Results, begin: str = BEGIN, end: str = END) -> str:
     ]
     if ratios:
         lines += ["", "Beside the first complete Ottla, in one run: " + "; ".join(ratios) + "."]
-    return "\n".join([*lines, end])
+    return "\n".join(lines)
 
 
 def update_readme(folder: Path = FOLDER, begin: str = BEGIN, end: str = END) -> None:
@@ -46,10 +50,10 @@ def update_readme(folder: Path = FOLDER, begin: str = BEGIN, end: str = END) -> 
 
     Raises SystemExit if there are no results.
     """
-    newest = results.newest(folder)
-    if newest is None:
+    runs = results.newest_of_each_section(folder)
+    if not runs:
         raise SystemExit(f"there are no results in {folder}")
-    block = markdown(results.read(newest), begin, end)
+    block = markdown(runs, begin, end)
     document = README.read_text(encoding="utf-8")
     README.write_text(with_block(document, block, begin, end), encoding="utf-8")
 

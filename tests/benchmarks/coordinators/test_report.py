@@ -17,7 +17,7 @@ def test_the_block_stands_between_its_own_marks() -> None:
     found = results.Results(
         "1 May 2026", "a machine", dict.fromkeys(names, "4.4.0"), 1, False, collector.rows()
     )
-    block = markdown(found, report.BEGIN, report.END)
+    block = markdown([found], report.BEGIN, report.END)
     assert "| a member joins | ms ↓ | 10 | 20 · **0.50** |" in block
     document = with_block("before\n## Reading on\nafter\n", block, report.BEGIN, report.END)
     assert document.startswith(f"before\n{report.BEGIN}")
