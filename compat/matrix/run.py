@@ -86,20 +86,24 @@ def run_driver(
     if not names:
         return {}
     arguments = ["--bootstrap", address, "--scenarios", ",".join(names)]
-    with subprocess.Popen(
-        [*command, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    ) as process:
+    late = ""
+    # Files and not pipes, whose end a process that a driver leaves behind would put off for ever.
+    with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as complained:
         try:
-            printed, complaint = process.communicate(timeout=DRIVER_SECONDS_MAX)
+            subprocess.run(
+                [*command, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=complained,
+                cwd=ROOT,
+                timeout=DRIVER_SECONDS_MAX,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
-            process.kill()
-            printed, complaint = process.communicate()
-            complaint += f" it was stopped after {DRIVER_SECONDS_MAX} s"
-    reported = {outcome.scenario: outcome for outcome in map(from_line, printed.splitlines())}
+            late = f" it was stopped after {DRIVER_SECONDS_MAX} s"
+        printed.seek(0)
+        complained.seek(0)
+        lines, complaint = printed.read().splitlines(), complained.read() + late
+    reported = {outcome.scenario: outcome for outcome in map(from_line, lines)}
     silent = f"the driver says nothing: {' '.join(complaint.split())[-SHOWN:]}"
     return {name: reported.get(name, Outcome(name, driver.client, "", FAILED, silent)) for name in names}
