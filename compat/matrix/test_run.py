@@ -25,13 +25,15 @@ def command(text: str) -> list[str]:
 
 
 def test_what_a_driver_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
-    note = tmp_path / "pid"
+    note, ended = tmp_path / "pid", tmp_path / "ended"
+    child = f"import time; time.sleep(10); open({str(ended)!r}, 'w')"
     leaves = (
-        "left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"left = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
         f"open({str(note)!r}, 'w').write(str(left.pid))"
     )
     outcomes = run_driver(CLIENT, command(leaves), "nowhere:1", ["keys"])
-    os.kill(int(note.read_text()), signal.SIGKILL)  # fails if it was waited for
+    os.kill(int(note.read_text()), signal.SIGKILL)
+    assert not ended.exists()
     assert outcomes == {"keys": GOOD}
 
 
