@@ -10,7 +10,7 @@ from compat.flink.jars import VERSION, find_flink_jars
 from compat.java_programs import program_command
 from compat.oracle.jars import KafkaMissing
 from compat.scenarios.missing import ClientMissing
-from compat.scenarios.remote.process import RemoteProcess
+from compat.scenarios.remote.process import RemoteObject, RemoteProcess
 
 CLIENT: Final = "flink-connector-kafka"
 SOURCES = Path(__file__).with_name("program")
@@ -43,10 +43,7 @@ class Cluster:
         self.version = self._process.version
 
     def call(self, operation: str, job: str, **arguments: Any) -> Any:
-        answer = self._process.call(0, operation, job=job, **arguments)
-        if answer.failure is not None:
-            raise answer.failure
-        return answer.gives
+        return RemoteObject(self._process, 0).call(operation, job=job, **arguments)
 
     def kill(self) -> None:
         """End all jobs as a crash would."""

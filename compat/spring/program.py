@@ -9,7 +9,7 @@ from typing import Any, Final
 from compat.java_programs import program_command
 from compat.oracle.jars import KafkaMissing
 from compat.scenarios.missing import ClientMissing
-from compat.scenarios.remote.process import RemoteProcess
+from compat.scenarios.remote.process import RemoteObject, RemoteProcess
 from compat.spring.jars import VERSION, find_spring_jars
 
 CLIENT: Final = "spring-kafka"
@@ -39,10 +39,7 @@ class Applications:
         self.version = self._process.version
 
     def call(self, operation: str, application: str, **arguments: Any) -> Any:
-        answer = self._process.call(0, operation, application=application, **arguments)
-        if answer.failure is not None:
-            raise answer.failure
-        return answer.gives
+        return RemoteObject(self._process, 0).call(operation, application=application, **arguments)
 
     def kill(self) -> None:
         """End all applications as a crash would."""

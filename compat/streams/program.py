@@ -9,7 +9,7 @@ from typing import Any, Final
 from compat.java_programs import program_command
 from compat.oracle.jars import KafkaMissing
 from compat.scenarios.missing import ClientMissing
-from compat.scenarios.remote.process import RemoteProcess
+from compat.scenarios.remote.process import RemoteObject, RemoteProcess
 from compat.streams.jars import find_streams_jars
 from compat.waiting import wait_until
 
@@ -53,10 +53,7 @@ class Applications:
         self.version = self._process.version
 
     def call(self, operation: str, instance: str, **arguments: Any) -> Any:
-        answer = self._process.call(0, operation, instance=instance, **arguments)
-        if answer.failure is not None:
-            raise answer.failure
-        return answer.gives
+        return RemoteObject(self._process, 0).call(operation, instance=instance, **arguments)
 
     def kill(self) -> None:
         """End all instances as a crash would."""
