@@ -22,7 +22,7 @@ from broker.config.dynamic import DynamicSettings
 from broker.config.listeners import ListenerAddress
 from broker.config.value_types import ConfigError
 from broker.controller.automatic_topics import AutomaticTopics
-from broker.controller.service import ControllerService, Publish
+from broker.controller.service import ControllerService
 from broker.controller.start import Node, start_controller, stop_controller
 from broker.controller.topic_news import TopicNews
 from broker.errors import KafkaError, StartupError
@@ -30,6 +30,7 @@ from broker.groups.service import open_groups
 from broker.identifiers import Identifiers
 from broker.logs import Level, Log
 from broker.metadata.endpoints import Advertised
+from broker.metadata.feed import Publish
 from broker.metadata.image import Endpoint, MetadataImage, ResourceType
 from broker.metadata.producer_ids import ProducerIds
 from broker.metadata.replay import MetadataChanges
@@ -38,7 +39,9 @@ from broker.network.call import Address, Listener
 from broker.network.connection import Dispatch
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import Network, serve_listeners
+from broker.network.nodes import Nodes
 from broker.network.settings import NetworkSettings
+from broker.network.transport import SocketTransport
 from broker.node_directories import NodeDirectories, hold_directories, identify
 from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.housekeeping import run_in_threads
@@ -100,6 +103,7 @@ def run(
     services.clock = clock
     services.log = log
     services.identifiers = Identifiers()
+    services.transport = SocketTransport()
     try:
         trio.run(
             _run_until_signal,
@@ -196,17 +200,19 @@ async def serve(
             identify(services, directories, voters, cluster_id, file_system)
             node = _node(services, directories, bound)
             services.controller = controller = start_controller(services, node)
+            services.metadata = controller.raft.feed
+            services.nodes = Nodes(services)
             services.advertised = Advertised(services.node_id, _unaddressed(services.config))
             services.automatic_topics = AutomaticTopics(services)
             services.producer_ids = ProducerIds(controller, services.node_id)
             services.telemetry = TelemetryService(services)
             services.quotas = quotas = ClientQuotas(services.config, services.clock)
             quotas.load(controller.image)
-            controller.on_publish(quotas.publish)
+            services.metadata.on_publish(quotas.publish)
             dynamic = DynamicSettings(services.config, services.log)
             dynamic.load(controller.image)
-            controller.on_publish(dynamic.publish)
-            controller.on_publish(TopicNews(services.log, controller.image).publish)
+            services.metadata.on_publish(dynamic.publish)
+            services.metadata.on_publish(TopicNews(services.log, controller.image).publish)
             dispatchers = {
                 is_controller: Dispatcher(
                     services,
@@ -240,7 +246,7 @@ async def serve(
                 ) as network,
             ):
                 _apply_addresses(network, services, controller.image)
-                controller.on_publish(_adjusting(network, services))
+                services.metadata.on_publish(_adjusting(network, services))
                 starting.deadline = math.inf
                 on_ready(_ready(bound, directories))
                 await stop.wait()

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from broker.identifiers import Identifiers
     from broker.logs import Log
     from broker.metadata.endpoints import Advertised
+    from broker.metadata.feed import MetadataFeed
     from broker.metadata.image import MetadataImage
     from broker.metadata.producer_ids import ProducerIds
+    from broker.network.nodes import Nodes
+    from broker.network.transport import Transport
     from broker.partitions.manager import PartitionManager
     from broker.quotas.desk import ClientQuotas
     from broker.raft.voter_changes import VoterChanges
@@ -37,8 +40,11 @@ class Services:
     config: "BrokerConfig"
     node_id: int
     cluster_id: str
+    metadata: "MetadataFeed"
     controller: "ControllerService"
     voter_changes: "VoterChanges"
+    transport: "Transport"
+    nodes: "Nodes"
     advertised: "Advertised"
     automatic_topics: "AutomaticTopics"
     producer_ids: "ProducerIds"
@@ -53,7 +59,7 @@ class Services:
     @property
     def image(self) -> "MetadataImage":
         """The cluster's metadata as last published: everything in it is committed."""
-        return self.controller.image
+        return self.metadata.image
 
     async def run_blocking(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Call something that blocks (fsync, cold reads, large decompressions) in a thread.

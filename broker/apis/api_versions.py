@@ -48,7 +48,7 @@ def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
         finalized_features_epoch=services.image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in services.controller.finalized_features.items()
+            for name, level in services.metadata.finalized_features.items()
         ],
     )
 

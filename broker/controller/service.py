@@ -12,7 +12,6 @@ import trio
 
 from broker.controller.decision import Command
 from broker.flushing import run_flush
-from broker.metadata.features import KRAFT_VERSION
 from broker.metadata.image import MetadataImage
 from broker.metadata.replay import MetadataChanges
 from broker.network.waiting import Waiting
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 Answer = TypeVar("Answer")
-
-Publish = Callable[[MetadataImage, MetadataChanges], None]
-"""Takes the newly committed image and what is new in it; may not raise."""
 
 RunBlocking = Callable[..., Any]
 
@@ -73,7 +69,6 @@ class ControllerService:
         self.raft = raft
         self._log = log
         self._run_blocking = run_blocking
-        self._listeners: list[Publish] = []
         self._queue: list[_Submitted[Any]] = []
         self._arrived = trio.Event()
 
@@ -81,18 +76,6 @@ class ControllerService:
     def image(self) -> MetadataImage:
         """The cluster as last committed and published."""
         return self.raft.image
-
-    @property
-    def finalized_features(self) -> dict[str, int]:
-        """The levels above 0 of all features, kraft.version included."""
-        features = dict(self.image.features)
-        if self.raft.kraft_version:
-            features[KRAFT_VERSION] = self.raft.kraft_version
-        return features
-
-    def on_publish(self, listener: Publish) -> None:
-        """Call ``listener`` for every image from the next one on, in order of registration."""
-        self._listeners.append(listener)
 
     def submit(self, command: Command[Reply], done: Callable[[Reply | KafkaError], None]) -> None:
         """Carry out ``command``; call ``done`` with its reply when it is committed, or with its refusal."""
@@ -175,7 +158,7 @@ class ControllerService:
         self.raft.commit()
         for one in decided:
             if one.image is not None and one.changes is not None:
-                self._publish(one.image, one.changes)
+                self.raft.feed.publish(one.image, one.changes)
             one.done(one.outcome)
 
     def _decide(self, submitted: _Submitted[Any]) -> _Decided:
@@ -194,8 +177,3 @@ class ControllerService:
             self._log.failure("a command of the controller failed", error)
             return _Decided(submitted.done, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
         return _Decided(submitted.done, decision.reply, image, changes)
-
-    def _publish(self, image: MetadataImage, changes: MetadataChanges) -> None:
-        self.raft.image = image
-        for listener in self._listeners:
-            listener(image, changes)

@@ -96,7 +96,7 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     broker = restart_broker(raft.latest, registration, topic_rules(services, raft.latest))
     _append(raft, broker.records)
     raft.flush()
-    raft.image = raft.latest
+    raft.feed.image = raft.latest
     return ControllerService(raft, services.log, services.run_blocking)
 
 
@@ -123,7 +123,7 @@ def stop_controller(controller: ControllerService, node_id: int) -> int:
     epoch = broker.epoch
     _append(raft, stop_only_broker(raft.latest, node_id, epoch).records)
     raft.flush()
-    raft.image = raft.latest
+    raft.feed.image = raft.latest
     return epoch
 
 

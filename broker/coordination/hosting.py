@@ -295,7 +295,7 @@ S = TypeVar("S", bound="CoordinatorService[Any]")
 @asynccontextmanager
 async def open_coordinator(service: S) -> AsyncIterator[S]:
     """The service serves inside the block.  The partitions must follow images before it does."""
-    service.services.controller.on_publish(service.published)
+    service.services.metadata.on_publish(service.published)
     async with trio.open_nursery() as nursery:
         await nursery.start(service.run)
         try:

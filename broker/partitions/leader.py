@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from broker.config.topic_settings import TopicSettings
+from broker.metadata.image import PartitionImage
 from broker.partitions.append import policy_for, prepare, prepare_quickly
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -150,8 +151,9 @@ class Leader:
     def __repr__(self) -> str:
         return f"<Leader of {self.topic}-{self.partition} in epoch {self.leader_epoch}>"
 
-    def lead(self, leader_epoch: int) -> None:
-        """Go on in this epoch."""
+    def lead(self, partition: PartitionImage) -> None:
+        """Go on as the cluster's image now says."""
+        leader_epoch = partition.leader_epoch
         if leader_epoch != self.leader_epoch:
             self.leader_epoch = leader_epoch
             self.log.assign_leader_epoch(leader_epoch)

@@ -442,7 +442,7 @@ class PartitionManager:
                 del self._leaders[replica], self._leaders[topic.id, index]
                 leader.end(NOT_LEADER)
             else:
-                leader.lead(partition.leader_epoch)
+                leader.lead(partition)
                 self._tell_place(topic, index, partition)
 
     def _is_lost(self, topic: TopicImage, index: int) -> bool:
@@ -665,7 +665,7 @@ async def open_partitions(
     them afterwards.
     """
     manager = PartitionManager(services, directories)
-    services.controller.on_publish(manager.publish)
+    services.metadata.on_publish(manager.publish)
     await manager.load()
     async with trio.open_nursery() as nursery:
         manager._nursery = nursery

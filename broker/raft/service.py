@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from broker.metadata.feed import MetadataFeed
 from broker.metadata.image import MetadataImage
 from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import MetadataChanges, Replay
@@ -67,7 +68,7 @@ class PendingSnapshot:
 class RaftService:
     """Leader of its own quorum.  Everything but ``PendingSnapshot.write`` runs in the Trio thread.
 
-    ``latest`` is the image after everything appended, ``image`` after everything committed and published.
+    ``latest`` is the image after everything appended.
     """
 
     def __init__(
@@ -83,10 +84,10 @@ class RaftService:
     ) -> None:
         """``unique`` gives a new text for the names of unfinished files."""
         self.log = log
-        self.image: MetadataImage = loaded.replay.image
+        self.feed = MetadataFeed(loaded.replay.image, kraft_version=loaded.notes.kraft_version or 0)
+        """What is committed, and who follows it."""
         self.latest: MetadataImage = loaded.replay.image
         self.epoch = -1
-        self.kraft_version = loaded.notes.kraft_version or 0
         self.voters: VoterSet = loaded.notes.voters or ()
         self.bootstrap: Sequence[Message] = (
             []
@@ -105,6 +106,15 @@ class RaftService:
         self._snapshot_end = -1 if loaded.snapshot is None else loaded.snapshot.end_offset
         self._snapshot_due_ms = now_ms() + rules.interval_ms
         self._unfinished = loaded.replay if loaded.replay.in_transaction else None
+
+    @property
+    def image(self) -> MetadataImage:
+        """The cluster after everything committed and published."""
+        return self.feed.image
+
+    @property
+    def kraft_version(self) -> int:
+        return self.feed.kraft_version
 
     @property
     def in_transaction(self) -> bool:
@@ -144,7 +154,7 @@ class RaftService:
         """
         voters = (Voter(self._node_id, self._directory_id, self._endpoints),)
         self._append_notes(quorum_records(kraft_version, voters))
-        self.kraft_version = kraft_version
+        self.feed.kraft_version = kraft_version
         self.voters = voters
         self._has_voters_record = True
 

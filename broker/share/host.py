@@ -26,7 +26,7 @@ class ShareHost:
         from broker.share.service import ShareService
 
         service = ShareService(self._services, self._nursery)
-        self._services.controller.on_publish(service.published)
+        self._services.metadata.on_publish(service.published)
         self._nursery.start_soon(service.keep_time)
         self._nursery.start_soon(service.serve_woken)
         return service

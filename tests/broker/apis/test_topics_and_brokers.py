@@ -48,7 +48,7 @@ def append(node: ControllerNode, *records: Message) -> None:
     """Put records into the log by hand: other brokers, which cannot come yet."""
     node.raft.append([(record, max(type(record).versions)) for record in records])
     node.raft.flush()
-    node.raft.image = node.raft.latest
+    node.raft.feed.image = node.raft.latest
 
 
 def named(*names: str) -> list[MetadataRequestTopic]:
@@ -323,5 +323,5 @@ class TestApiVersions:
             assert len(new.supported_features) == 7
             assert old.finalized_features == new.finalized_features
             levels = {f.name: f.max_version_level for f in new.finalized_features}
-            assert levels == node.controller.finalized_features
+            assert levels == node.raft.feed.finalized_features
             assert new.finalized_features_epoch == node.image.offset

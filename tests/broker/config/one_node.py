@@ -49,7 +49,7 @@ class OneNode:
         self.lines = StringIO()
         self.log = Log(self.lines)
         self.image = empty_image("cluster")
-        self.controller = self
+        self.controller = self.metadata = self
         self.written: list[Message] = []
         self.timeout_ms = 0
         self._dynamic = DynamicSettings(self.config, self.log)

@@ -134,6 +134,7 @@ class ControllerNode:
         directory = self.open_directory()
         node = Node(directory, [directory], False, self.broker_endpoints, self.controller_endpoints)
         self.services.controller = start_controller(self.services, node)
+        self.services.metadata = self.raft.feed
         self.services.producer_ids = ProducerIds(self.controller, NODE_ID)
         self.services.automatic_topics = AutomaticTopics(self.services)
         return self.image
@@ -156,7 +157,7 @@ class ControllerNode:
         if decision.records:
             self.raft.append(decision.records)
             self.raft.flush()
-            self.raft.image = self.raft.latest
+            self.raft.feed.image = self.raft.latest
         return decision.reply
 
     def call(self, api_key: int, version: int, *, listener: str = PLAINTEXT.name) -> Call:

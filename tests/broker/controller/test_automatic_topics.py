@@ -153,7 +153,7 @@ async def test_internal_topics_have_the_replicas_that_are_wanted(name: str, pref
     node.start()
     node.raft.append([(record, max(type(record).versions)) for record in (broker(2), broker(3))])
     node.raft.flush()
-    node.raft.image = node.raft.latest
+    node.raft.feed.image = node.raft.latest
     node.services.automatic_topics.create([name])
     await carry_out(node)
     assert {len(partition.replicas) for partition in node.image.topics[name].partitions} == {2}

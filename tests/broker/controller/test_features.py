@@ -157,11 +157,11 @@ async def test_the_quorum_goes_over_to_voters_that_can_change() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one.controller.run)
         await ask(validate_only=True)
-        assert one.controller.finalized_features.get("kraft.version") is None
+        assert one.raft.feed.finalized_features.get("kraft.version") is None
         await ask(validate_only=False)
         nursery.cancel_scope.cancel()
     for _ in range(2):
-        assert one.controller.finalized_features["kraft.version"] == 1
+        assert one.raft.feed.finalized_features["kraft.version"] == 1
         (voter,) = one.raft.voters
         assert (voter.id, voter.endpoints[0]) == (1, ("CONTROLLER", "127.0.0.1", 9093))
         assert voter.directory_id == one.directory.id

@@ -67,7 +67,7 @@ def slow() -> ControllerNode:
 
 async def test_a_reply_comes_when_listeners_have_seen_the_image(node: ControllerNode) -> None:
     seen: list[tuple[list[str], list[str], bool]] = []
-    node.controller.on_publish(
+    node.raft.feed.on_publish(
         lambda image, changes: seen.append(
             (list(image.topics), [topic.name for topic in changes.topics.values()], node.image is image)
         )
@@ -85,7 +85,7 @@ async def test_commands_that_wait_share_one_fsync_and_see_each_other(slow: Contr
     assert isinstance(disk, SlowDisk)
     order: list[str] = []
     seen: list[list[str]] = []
-    slow.controller.on_publish(lambda image, _: seen.append(list(image.topics)))
+    slow.raft.feed.on_publish(lambda image, _: seen.append(list(image.topics)))
     async with running(slow):
         slow.controller.submit(creation(slow, "a"), lambda _: order.append("a"))
         await trio.testing.wait_all_tasks_blocked()
@@ -269,7 +269,7 @@ async def test_a_fault_in_building_an_answer_is_the_connection_s_affair(node: Co
 
 
 def test_finalized_features_include_the_one_that_no_record_holds(node: ControllerNode) -> None:
-    assert node.controller.finalized_features == {
+    assert node.raft.feed.finalized_features == {
         "metadata.version": 33,
         "eligible.leader.replicas.version": 1,
         "group.version": 1,

@@ -257,7 +257,7 @@ class TestWithoutVotersInTheLog:
             node.start()
             assert node.raft.epoch == epoch
             assert node.raft.kraft_version == 0
-            assert "kraft.version" not in node.controller.finalized_features
+            assert "kraft.version" not in node.raft.feed.finalized_features
             node.stop()
             assert node.file_system.read_file(f"{METADATA}/quorum-state") == (
                 b'{"clusterId":"","leaderId":1,"leaderEpoch":%d,"votedId":-1,"appliedOffset":0,'

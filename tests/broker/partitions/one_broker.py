@@ -119,7 +119,7 @@ class OneBroker:
         self.advertised = Advertised(NODE_ID)
         self.producer_ids = ProducerIdSource()
         self.file_system = file_system
-        self.controller = self
+        self.controller = self.metadata = self
         self.partitions: PartitionManager
         self.share_coordinator: ShareCoordinator
         self.share: ShareHost

@@ -1,0 +1,193 @@
+"""Asking other nodes: one connection, one request at a time, opened when it is needed."""
+
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import trio
+
+from broker.network.call import Address
+from broker.network.peer import Peer, PeerGone
+from broker.network.transport import Transport
+from protocol.api_keys import ApiKey
+from protocol.errors import DecodeError
+from protocol.headers import RequestHeader, ResponseHeader
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.schema import Message
+
+API_VERSIONS_VERSION: Final = 4
+"""Of the question with which a connection begins: the first that tells of features whose lowest level is 0."""
+
+FIRST_BYTES: Final = 1 << 16
+"""What is made room for before more of an answer has come; an announced size alone is not believed."""
+
+RESPONSE_BYTES_MAX: Final = 1 << 30
+
+_SIZE = struct.Struct(">i")
+
+
+class NodeUnreachable(Exception):
+    """The node could not be asked, or its answer did not come: nobody knows whether it did what it was asked.
+
+    The text says why, and fits behind "node 3: ".
+    """
+
+
+class NodeClient:
+    """A connection to one other node, opened with the first request and again after it broke.
+
+    Requests of several tasks wait for each other: who needs a long poll, or more than one request under way,
+    has a client of its own.
+    """
+
+    def __init__(
+        self, transport: Transport, resolve: Callable[[], Address | None], *, client_id: str
+    ) -> None:
+        """``resolve`` says where the node is now; a connection to where it was before is given up."""
+        self._transport = transport
+        self._resolve = resolve
+        self._client_id = client_id
+        self._turn = trio.Lock()
+        self._peer: Peer | None = None
+        self._address: Address | None = None
+        self._correlation_id = 0
+        self.api_versions: Mapping[int, tuple[int, int]] = {}
+        """The lowest and highest version of each API that the node serves, once it is connected."""
+        self.features: Mapping[str, tuple[int, int]] = {}
+        """The levels of features that it supports, likewise."""
+
+    async def ask(self, request: Message, *, version: int | None = None, timeout_seconds: float) -> Any:
+        """The answer to ``request``, in this version or the highest that both sides know.
+
+        Raises NodeUnreachable.  What is raised, cancellation included, ends the connection if a request is
+        under way.
+        """
+        try:
+            with trio.fail_after(timeout_seconds):
+                async with self._turn:
+                    return await self._ask(request, version)
+        except trio.TooSlowError as error:
+            raise NodeUnreachable(f"no answer for {timeout_seconds:g} s") from error
+
+    async def connect(self, *, timeout_seconds: float) -> None:
+        """Be connected, so that ``api_versions`` and ``features`` are known.  Raises NodeUnreachable."""
+        try:
+            with trio.fail_after(timeout_seconds):
+                async with self._turn:
+                    await self._connect()
+        except trio.TooSlowError as error:
+            raise NodeUnreachable(f"no connection for {timeout_seconds:g} s") from error
+
+    def highest_version(self, request: type[Message]) -> int:
+        """The highest version that both know; the client is connected.  Raises NodeUnreachable."""
+        low, high = self.api_versions.get(request.api_key, (0, -1))
+        highest = min(high, request.versions.stop - 1)
+        if highest < max(low, request.versions.start):
+            raise NodeUnreachable(f"it serves no version of {_name(request)} that is known here")
+        return highest
+
+    def close(self) -> None:
+        """Close the connection, if there is one.  The next request opens another."""
+        peer, self._peer = self._peer, None
+        if peer is not None:
+            peer.close()
+
+    async def _ask(self, request: Message, version: int | None) -> Any:
+        await self._connect()
+        try:
+            assert self._peer is not None
+            return await self._exchange(
+                self._peer, request, self.highest_version(type(request)) if version is None else version
+            )
+        except BaseException as error:
+            self.close()
+            if isinstance(error, (PeerGone, DecodeError, OSError)):
+                raise NodeUnreachable(str(error)) from error
+            raise
+
+    async def _connect(self) -> None:
+        address = self._resolve()
+        if address is None:
+            raise NodeUnreachable("nobody knows its address")
+        if self._peer is not None and address == self._address:
+            return
+        self.close()
+        try:
+            self._peer = await self._transport.connect(address)
+            self._address = address
+            answer: ApiVersionsResponse = await self._exchange(
+                self._peer,
+                ApiVersionsRequest(client_software_name="ottla", client_software_version="1"),
+                API_VERSIONS_VERSION,
+            )
+            if answer.error_code:
+                raise NodeUnreachable(f"{address} answers ApiVersions with error {answer.error_code}")
+        except BaseException as error:
+            self.close()
+            if isinstance(error, (PeerGone, DecodeError, OSError)):
+                raise NodeUnreachable(f"{address}: {error}") from error
+            raise
+        self.api_versions = {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
+        self.features = {
+            feature.name: (feature.min_version, feature.max_version) for feature in answer.supported_features
+        }
+
+    async def _exchange(self, peer: Peer, request: Message, version: int) -> Any:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        is_flexible = version in request.flexible
+        header = RequestHeader(
+            request_api_key=request.api_key,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        ).encode(2 if is_flexible else 1)
+        body = request.encode(version)
+        await peer.send(_SIZE.pack(len(header) + len(body)) + header + body)
+        answer = await _receive(peer)
+        response = response_class(type(request))
+        has_tags = version in response.flexible and request.api_key != ApiKey.API_VERSIONS
+        answered, position = ResponseHeader.decode_from(answer, 0, 1 if has_tags else 0)
+        if answered.correlation_id != self._correlation_id:
+            raise DecodeError(f"an answer to request {answered.correlation_id}, not {self._correlation_id}")
+        return response.decode_from(answer, position, version)[0]
+
+
+@cache
+def response_class(request: type[Message]) -> type[Message]:
+    """The class of the answers to a class of requests."""
+    found: type[Message] = getattr(
+        sys.modules[request.__module__], request.__name__.removesuffix("Request") + "Response"
+    )
+    return found
+
+
+def _name(request: type[Message]) -> str:
+    return request.__name__.removesuffix("Request")
+
+
+async def _receive(peer: Peer) -> memoryview:
+    """One frame without its size; the view is of a buffer of its own."""
+    (size,) = _SIZE.unpack(await _receive_exactly(peer, _SIZE.size))
+    if not 0 < size <= RESPONSE_BYTES_MAX:
+        raise DecodeError(f"an answer of {size} bytes")
+    return memoryview(await _receive_exactly(peer, size))
+
+
+async def _receive_exactly(peer: Peer, size: int) -> bytearray:
+    buffer = bytearray(min(size, FIRST_BYTES))
+    filled = 0
+    while filled < size:
+        if filled == len(buffer):
+            buffer.extend(bytes(min(size - filled, filled)))
+        with memoryview(buffer) as view:
+            count = peer.receive_nowait(view[filled:])
+        if count == 0:
+            raise PeerGone("the node has closed the connection")
+        if count is None:
+            await peer.wait_readable()
+        else:
+            filled += count
+            await trio.lowlevel.checkpoint()
+    return buffer
