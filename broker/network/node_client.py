@@ -18,7 +18,7 @@ from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRespon
 from protocol.schema import Message
 
 API_VERSIONS_VERSION: Final = 4
-"""Of the question with which a connection begins: the first that tells of features whose lowest level is 0."""
+"""Of the first question on a connection: it is told of features whose lowest level is 0, too."""
 
 FIRST_BYTES: Final = 1 << 16
 """What is made room for before more of an answer has come; an announced size alone is not believed."""
