@@ -34,7 +34,7 @@ from broker.metadata.feed import Publish
 from broker.metadata.image import Endpoint, MetadataImage, ResourceType
 from broker.metadata.producer_ids import ProducerIds
 from broker.metadata.replay import MetadataChanges
-from broker.network.binding import Binding, BoundListener, ListenError, bind_listeners
+from broker.network.binding import Binding, Door, ListenError
 from broker.network.call import Address, Listener
 from broker.network.connection import Dispatch
 from broker.network.dispatch import Dispatcher
@@ -44,7 +44,6 @@ from broker.network.settings import NetworkSettings
 from broker.network.transport import SocketTransport
 from broker.node_directories import NodeDirectories, hold_directories, identify
 from broker.open_files import OpenFiles, current_limit, raise_limit, share
-from broker.partitions.housekeeping import run_in_threads
 from broker.partitions.manager import open_partitions
 from broker.quotas.addresses import address_limits, hosts_to_look_up, look_up
 from broker.quotas.desk import ClientQuotas
@@ -184,14 +183,14 @@ async def serve(
 ) -> None:
     """Start, call ``on_ready``, and serve until ``stop`` is set.
 
-    ``services`` brings clock, log and identifiers and is completed here.  Being cancelled is a crash: no
-    marker of a clean stop is written.
+    ``services`` brings clock, log, identifiers and transport and is completed here.  Being
+    cancelled is a crash: no marker of a clean stop is written.
     """
     services.config = config
     settings = NetworkSettings.from_config(config)
     open_files = _share_descriptors(settings, services.log)
     with hold_directories(services, file_system, open_files_max=open_files.of_logs_max) as directories:
-        bound = bind_listeners(_bindings(config), settings)
+        bound = services.transport.listen(_bindings(config), settings)
         try:
             voters = [
                 VoterEndpoint(name, host, port)
@@ -252,9 +251,9 @@ async def serve(
                 await stop.wait()
         finally:
             for opened in bound:
-                opened.socket.close()
+                opened.close()
         broker_epoch = stop_controller(controller, services.node_id)
-        _close(directories, broker_epoch, services.log)
+        _close(directories, broker_epoch, services)
 
 
 def _share_descriptors(settings: NetworkSettings, log: Log) -> OpenFiles:
@@ -342,7 +341,7 @@ def _is_everywhere(host: str) -> bool:
     return host in ("", "0.0.0.0", "::")
 
 
-def _node(services: Services, directories: NodeDirectories, bound: Sequence[BoundListener]) -> Node:
+def _node(services: Services, directories: NodeDirectories, bound: Sequence[Door]) -> Node:
     config = services.config
     return Node(
         metadata_directory=directories.metadata,
@@ -354,7 +353,7 @@ def _node(services: Services, directories: NodeDirectories, bound: Sequence[Boun
 
 
 def _endpoints(
-    addresses: Sequence[ListenerAddress], config: BrokerConfig, bound: Sequence[BoundListener]
+    addresses: Sequence[ListenerAddress], config: BrokerConfig, bound: Sequence[Door]
 ) -> list[Endpoint]:
     """The addresses to register, with the ports that were really bound and a name for "everywhere"."""
     ports = {opened.listener.name: opened.address.port for opened in bound}
@@ -368,22 +367,22 @@ def _endpoints(
     ]
 
 
-def _close(directories: NodeDirectories, broker_epoch: int, log: Log) -> None:
+def _close(directories: NodeDirectories, broker_epoch: int, services: Services) -> None:
     """Close what is left.  A directory that fails in its last moment keeps no other from its mark."""
     for directory in directories.held:
         try:
             directory.close(
                 broker_epoch=broker_epoch,
-                run_jobs=run_in_threads,
+                run_jobs=services.run_jobs,
                 leaves_mark=directory in directories.online,
             )
         except DiskFailure as failure:
             if directory is directories.metadata:
                 raise
-            log.error(f"{directory.path} will be recovered by the next start: {failure}")
+            services.log.error(f"{directory.path} will be recovered by the next start: {failure}")
 
 
-def _ready(bound: Sequence[BoundListener], directories: NodeDirectories) -> Ready:
+def _ready(bound: Sequence[Door], directories: NodeDirectories) -> Ready:
     return Ready(
         [(opened.listener, opened.address) for opened in bound if not opened.listener.is_controller],
         [(opened.listener, opened.address) for opened in bound if opened.listener.is_controller],

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from broker.share.host import ShareHost
     from broker.telemetry.service import TelemetryService
     from broker.transactions.service import TransactionService
+    from storage.partition_log import FlushJob
 
 Result = TypeVar("Result")
 
@@ -69,3 +70,12 @@ class Services:
         import trio
 
         return await trio.to_thread.run_sync(function, *arguments)
+
+    def run_jobs(self, jobs: "list[FlushJob]") -> None:
+        """Run the fsyncs of a stop several at a time, and return when all are done.
+
+        Raises the first failure.
+        """
+        from broker.partitions.housekeeping import run_in_threads
+
+        run_in_threads(jobs)

@@ -4,9 +4,12 @@ import errno
 import os
 import socket
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
+
+from trio.lowlevel import wait_readable
 
 from broker.network.call import Address, Listener
+from broker.network.peer import Peer, SocketPeer
 from broker.network.settings import NetworkSettings
 
 _EVERY_ADDRESS: Final = ("", "::")
@@ -24,8 +27,36 @@ class Binding(NamedTuple):
     port: int
 
 
-class BoundListener(NamedTuple):
+class Accepted(NamedTuple):
+    """Somebody who has connected."""
+
+    peer: Peer
+    address: Address
+    local_address: Address
+
+
+class Door(Protocol):
     """A listener whose port is taken: clients can connect, and wait until they are accepted."""
+
+    @property
+    def listener(self) -> Listener: ...
+
+    @property
+    def address(self) -> Address:
+        """The address with the port that was really bound."""
+
+    def accept(self) -> Accepted | None:
+        """Let somebody in; None if nobody waits.  Raises OSError, see accept(2)."""
+
+    async def wait(self) -> None:
+        """Return when somebody waits."""
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+
+
+class BoundListener(NamedTuple):
+    """A door in the network of the operating system."""
 
     listener: Listener
     socket: socket.socket
@@ -34,6 +65,26 @@ class BoundListener(NamedTuple):
     def address(self) -> Address:
         """The address with the port that was really bound; ``::`` or ``0.0.0.0`` for every address."""
         return address_of(self.socket.getsockname())
+
+    def accept(self) -> Accepted | None:
+        try:
+            connected, name = self.socket.accept()
+        except BlockingIOError:
+            return None
+        try:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            local_address = address_of(connected.getsockname())
+        except OSError as error:
+            connected.close()
+            raise ConnectionAbortedError("it has left already") from error
+        return Accepted(SocketPeer(connected), address_of(name), local_address)
+
+    async def wait(self) -> None:
+        await wait_readable(self.socket)
+
+    def close(self) -> None:
+        self.socket.close()
 
 
 def bind_listeners(bindings: Sequence[Binding], settings: NetworkSettings) -> list[BoundListener]:
@@ -44,7 +95,7 @@ def bind_listeners(bindings: Sequence[Binding], settings: NetworkSettings) -> li
             bound.append(BoundListener(binding.listener, _listen(binding, settings)))
     except BaseException:
         for opened in bound:
-            opened.socket.close()
+            opened.close()
         raise
     return bound
 

@@ -3,22 +3,21 @@
 import errno
 import itertools
 import math
-import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 import trio
-from trio.lowlevel import checkpoint, wait_readable
+from trio.lowlevel import checkpoint
 
 from broker import limits
 from broker.logs import Log
-from broker.network.binding import BoundListener, address_of
-from broker.network.call import Address, ConnectionState, Listener
+from broker.network.binding import Accepted, Door
+from broker.network.call import ConnectionState, Listener
 from broker.network.connection import Connection, Dispatch, Surroundings
 from broker.network.memory import FrameMemory
-from broker.network.peer import Peer, SocketPeer
+from broker.network.peer import Peer
 from broker.network.sending import RunBlocking
 from broker.network.settings import NetworkSettings
 from broker.network.timers import Timers
@@ -38,7 +37,7 @@ _SWEEP_SECONDS_WHEN_SHORT: Final = 1.0
 
 @asynccontextmanager
 async def serve_listeners(
-    bound: Sequence[BoundListener],
+    bound: Sequence[Door],
     dispatch_for: Callable[[Listener], Dispatch],
     settings: NetworkSettings,
     *,
@@ -71,13 +70,13 @@ async def serve_listeners(
                 yield network
                 doors.cancel_scope.cancel()
             for opened in bound:
-                opened.socket.close()
+                opened.close()
             await network.drain()
             connections.cancel_scope.cancel()
     finally:
         network.close_refused()
         for opened in bound:
-            opened.socket.close()
+            opened.close()
 
 
 class Network:
@@ -113,7 +112,7 @@ class Network:
             is_controller: ConnectionQuotas(of_role, settings.windows)
             for is_controller, of_role in _limits(settings)
         }
-        self._refused: set[socket.socket] = set()
+        self._refused: dict[Peer, None] = {}
         self._room_changed = trio.Event()
 
     def apply(self, settings: NetworkSettings) -> None:
@@ -128,22 +127,18 @@ class Network:
         for quotas in self._quotas.values():
             quotas.apply_addresses(limits)
 
-    async def accept(self, bound: BoundListener, dispatch: Dispatch, nursery: trio.Nursery) -> None:
+    async def accept(self, door: Door, dispatch: Dispatch, nursery: trio.Nursery) -> None:
         """Let clients in through one listener until cancelled; ``nursery`` keeps their connections."""
-        door = bound.socket
         while True:
-            await self._wait_files(bound.listener)
+            await self._wait_files(door.listener)
             try:
-                connected, name = door.accept()
-            except BlockingIOError:
-                await wait_readable(door)
-                continue
+                accepted = door.accept()
             except OSError as error:
                 if error.errno in _NO_ROOM:
                     self.log.warn_seldom(
-                        f"{bound.listener.name} can accept nobody at the moment: {error.strerror} "
+                        f"{door.listener.name} can accept nobody at the moment: {error.strerror} "
                         f"({counted(len(self.connections), 'connection')} open)",
-                        about=f"{bound.listener.name}: {error.errno}",
+                        about=f"{door.listener.name}: {error.errno}",
                     )
                     await trio.sleep(limits.ACCEPT_RETRY_SECONDS)
                 elif error.errno in (errno.EBADF, errno.ENOTSOCK, errno.EINVAL):
@@ -151,12 +146,15 @@ class Network:
                 else:  # what befell a client between its connecting and now, see accept(2)
                     await checkpoint()
                 continue
+            if accepted is None:
+                await door.wait()
+                continue
             try:
-                await self._wait_room(bound.listener)
+                await self._wait_room(door.listener)
             except BaseException:
-                connected.close()
+                accepted.peer.close()
                 raise
-            connection = self._admit(connected, address_of(name), bound.listener, dispatch)
+            connection = self._admit(accepted, door.listener, dispatch)
             if connection is not None:
                 nursery.start_soon(self.serve, connection)
             await checkpoint()  # a crowd at the door must not starve those inside
@@ -204,13 +202,12 @@ class Network:
         if self.connections:
             self.log.info(f"closed {counted(len(self.connections), 'connection')} before an answer was sent")
 
-    def _admit(
-        self, connected: socket.socket, peer: Address, listener: Listener, dispatch: Dispatch
-    ) -> Connection | None:
+    def _admit(self, accepted: Accepted, listener: Listener, dispatch: Dispatch) -> Connection | None:
+        peer = accepted.address
         quotas = self._quotas[listener.is_controller]
         throttle_ms = quotas.refuse(listener.name, peer.host, now_ms())
         if throttle_ms:
-            self._refuse(connected, throttle_ms)
+            self._refuse(accepted.peer, throttle_ms)
             return None
         if quotas.is_full_for(peer.host):
             limit = quotas.limits.of_address(peer.host)
@@ -219,27 +216,20 @@ class Network:
                 f"closed {peer} ({listener.name})",
                 about=f"{peer.host}: {limit}",
             )
-            connected.close()
+            accepted.peer.close()
             return None
-        try:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            local_address = address_of(connected.getsockname())
-        except OSError:  # it has left already
-            connected.close()
-            return None
-        state = ConnectionState(next(self._numbers), listener, peer, local_address)
-        return self.enter(SocketPeer(connected), state, dispatch)
+        state = ConnectionState(next(self._numbers), listener, peer, accepted.local_address)
+        return self.enter(accepted.peer, state, dispatch)
 
-    def _refuse(self, connected: socket.socket, throttle_ms: int) -> None:
+    def _refuse(self, connected: Peer, throttle_ms: int) -> None:
         """Keep somebody outside for a while, and close then: it would come again at once."""
 
         def close() -> None:
-            self._refused.discard(connected)
+            self._refused.pop(connected, None)
             connected.close()
             self._wake_doors()
 
-        self._refused.add(connected)
+        self._refused[connected] = None
         self.timers.add(Waiting(trio.current_time() + throttle_ms / 1000, close))
 
     def close_refused(self) -> None:

@@ -1,19 +1,25 @@
-"""How this node reaches others: the one place where outgoing connections are opened."""
+"""How this node and others reach each other: the one place where connections are opened and ports taken."""
 
 import socket
+from collections.abc import Sequence
 from typing import Protocol
 
 import trio
 
+from broker.network.binding import Binding, Door, bind_listeners
 from broker.network.call import Address
 from broker.network.peer import Peer, SocketPeer
+from broker.network.settings import NetworkSettings
 
 
 class Transport(Protocol):
-    """Opens connections to other nodes.  A simulation has one without sockets."""
+    """Opens connections to other nodes, and ports for them.  A simulation has one without sockets."""
 
     async def connect(self, address: Address) -> Peer:
         """A connected peer.  Raises OSError if nobody is there."""
+
+    def listen(self, bindings: Sequence[Binding], settings: NetworkSettings) -> Sequence[Door]:
+        """Take all ports, or none and raise ``ListenError``."""
 
 
 class SocketTransport:
@@ -36,3 +42,6 @@ class SocketTransport:
             else:
                 return SocketPeer(socket.socket(fileno=opened.detach()))
         raise last or OSError(f"{address} has no address")
+
+    def listen(self, bindings: Sequence[Binding], settings: NetworkSettings) -> Sequence[Door]:
+        return bind_listeners(bindings, settings)

@@ -17,6 +17,7 @@ from broker.errors import StartupError
 from broker.identifiers import Identifiers
 from broker.logs import Log
 from broker.network.binding import ListenError
+from broker.network.transport import SocketTransport
 from broker.services import Services
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -73,6 +74,7 @@ async def running(
     lines = StringIO()
     services.log = Log(lines)
     services.identifiers = Identifiers(seed=1)
+    services.transport = SocketTransport()
     config = BrokerConfig(
         {
             "log.dirs": DATA,

@@ -16,6 +16,7 @@ from broker.clock import BrokerClock
 from broker.config.broker_config import BrokerConfig
 from broker.identifiers import Identifiers
 from broker.logs import Log
+from broker.network.transport import SocketTransport
 from broker.partitions.leader import Leader
 from broker.services import Services
 from protocol.headers import RequestHeader, ResponseHeader
@@ -254,6 +255,7 @@ async def whole_broker(
     services.clock = clock
     services.log = Log(StringIO(), now_ms=clock.now_ms)
     services.identifiers = Identifiers(seed=1)
+    services.transport = SocketTransport()
     file_system = file_system or MemoryFileSystem()
     given = {"listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0", **settings}
     if "log.dir" not in given:
