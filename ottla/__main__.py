@@ -1,6 +1,7 @@
 """The command: ``ottla`` starts a broker, ``ottla format`` prepares its log directory; the others look on.
 
-``ottla verify`` checks a directory, ``ottla dump`` shows what is in a file.
+``ottla verify`` checks a directory, ``ottla dump`` shows what is in a file, ``ottla nodes`` stops and starts
+the nodes of a cluster that ``ottla --nodes`` has begun.
 """
 
 import sys
@@ -29,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from ottla.dump_command import dump_files
 
             return dump_files(given[1:])
+        if given[:1] == ["nodes"]:
+            from ottla.nodes_command import control_nodes
+
+            return control_nodes(given[1:])
         from ottla.broker_command import run_broker
 
         return run_broker(given)

@@ -20,6 +20,9 @@ from broker.network.call import Address
 
 EXIT_FAILURE = 1
 
+NODES_MAX = 50
+"""More processes than that on one machine are a mistake."""
+
 
 class Options(NamedTuple):
     """What the command line says."""
@@ -30,11 +33,17 @@ class Options(NamedTuple):
     is_ephemeral: bool = False
     port: int | None = None
     ready_file: str | None = None
+    nodes: int | None = None
+    """How many, if a whole cluster is wanted."""
 
 
 def run_broker(arguments: Sequence[str]) -> int:
     """Run the command; returns its exit status."""
     options = read_options(arguments) if arguments else Options()
+    if options.nodes is not None:
+        from ottla.nodes_command import run_nodes
+
+        return run_nodes(options)
     log = Log()
     temporary = None
     try:
@@ -248,8 +257,9 @@ def parse_options(arguments: Sequence[str]) -> Options:
         "ottla",
         "A Kafka-compatible broker: one process that is broker and controller.",
         "Settings also come from KAFKA_... environment variables, as in Kafka's container image. "
-        "Other commands: `ottla format` prepares a log directory, `ottla verify` checks one, and "
-        "`ottla dump` shows what is in its files; each has a --help.",
+        "Other commands: `ottla format` prepares a log directory, `ottla verify` checks one, "
+        "`ottla dump` shows what is in its files, and `ottla nodes` stops and starts the nodes of a cluster; "
+        "each has a --help.",
     )
     place = parser.add_mutually_exclusive_group()
     add_data(place)
@@ -262,11 +272,31 @@ def parse_options(arguments: Sequence[str]) -> Options:
     parser.add_argument(
         "--ready-file", metavar="FILE", help="is written, with host:port, once the broker can be used"
     )
+    parser.add_argument(
+        "--nodes",
+        type=node_count,
+        metavar="N",
+        help="a cluster of so many nodes, each a process of its own; `ottla nodes` stops and starts them",
+    )
     parser.add_argument("--version", action="version", version=version() if "--version" in arguments else "")
     found = parser.parse_args(arguments)
     return Options(
-        found.properties, found.override, found.data, found.ephemeral, found.port, found.ready_file
+        found.properties,
+        found.override,
+        found.data,
+        found.ephemeral,
+        found.port,
+        found.ready_file,
+        found.nodes,
     )
+
+
+def node_count(text: str) -> int:
+    """``text`` as a number of nodes; ``ValueError`` if it is none."""
+    number = int(text)
+    if not 1 <= number <= NODES_MAX:
+        raise ValueError(text)
+    return number
 
 
 def port(text: str) -> int:

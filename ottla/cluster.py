@@ -1,0 +1,360 @@
+"""A cluster on this machine: one process for each node, started, stopped, killed and paused by name.
+
+``node-1`` is broker and controller, the others are brokers.  Everything lies in one folder, so that the same
+cluster can be started again.
+"""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final
+
+HOST: Final = "127.0.0.1"
+
+DESCRIPTION: Final = "cluster.json"
+"""What a cluster is made of; beside the folders of its nodes."""
+
+BELOW_CLIENTS: Final = range(10_000, 32_768)
+"""Ports that systems do not give to clients: a node finds its own again after a restart."""
+
+START_TIMEOUT_SECONDS: Final = 60.0
+STOP_TIMEOUT_SECONDS: Final = 60.0
+LOOK_SECONDS: Final = 0.01
+
+
+class ClusterError(Exception):
+    """What cannot be done with the cluster, in one line."""
+
+
+class State(Enum):
+    """What a node is doing, as far as its process shows."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    """It ended although nobody had asked it to."""
+
+
+class Node:
+    """One node: a process of ``ottla`` with a folder of its own, which outlives the process."""
+
+    def __init__(
+        self,
+        number: int,
+        folder: Path,
+        port: int,
+        settings: Mapping[str, str],
+        properties_file: str | None = None,
+    ) -> None:
+        """``settings`` win over those of the file."""
+        self.id = number
+        self.name = f"node-{number}"
+        self.folder = folder
+        self.address = f"{HOST}:{port}"
+        self._settings = settings
+        self._properties_file = properties_file
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_paused = False
+        self._is_ending = False
+
+    def __repr__(self) -> str:
+        return f"<{self.name} at {self.address}, {self.state.value}>"
+
+    @property
+    def data(self) -> Path:
+        """The log directory."""
+        return self.folder / "data"
+
+    @property
+    def log_file(self) -> Path:
+        """What the process prints, where the cluster keeps that."""
+        return self.folder / "log"
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, while there is one."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    @property
+    def state(self) -> State:
+        if self._process is None:
+            return State.STOPPED
+        if self._process.poll() is not None:
+            return State.STOPPED if self._is_ending else State.FAILED
+        if self._is_paused:
+            return State.PAUSED
+        return State.RUNNING if self._ready_file.exists() else State.STARTING
+
+    def start(self, environment: Mapping[str, str], output: BinaryIO | int | None = None) -> None:
+        """Start the process, which need not be ready on return; it prints to ``output`` or its log file."""
+        if self.pid is not None:
+            raise ClusterError(f"{self.name} is {self.state.value} already")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._ready_file.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "ottla", "--ready-file", str(self._ready_file)]
+        command += ["--data", str(self.data)]
+        for name, value in self._settings.items():
+            command += ["--override", f"{name}={value}"]
+        if self._properties_file is not None:
+            command.append(self._properties_file)
+        self._is_paused = self._is_ending = False
+        own = None if output is not None else self.log_file.open("ab")
+        try:
+            # A signal from the terminal is for who looks after the nodes, and stops them in their order.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output if own is None else own,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        finally:
+            if own is not None:
+                own.close()
+
+    def wait_ready(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
+        """Return when clients can be served.  Raises ClusterError."""
+        deadline = time.monotonic() + timeout_seconds
+        while (state := self.state) is not State.RUNNING:
+            if state in (State.FAILED, State.STOPPED):
+                raise ClusterError(f"{self.name} has ended instead of starting")
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{self.name} is not ready after {timeout_seconds:g} s")
+            time.sleep(LOOK_SECONDS)
+
+    def begin_stop(self) -> None:
+        """Ask the process to stop as an operator would."""
+        self._end(signal.SIGTERM)
+
+    def stop(self, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop as an operator would, and wait for the end.  Raises ClusterError if that does not come."""
+        self.begin_stop()
+        self._wait_end(timeout_seconds)
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self._end(signal.SIGKILL)
+        self._wait_end(STOP_TIMEOUT_SECONDS)
+
+    def pause(self) -> None:
+        """Let the process stand still, as a long pause of the machine would (SIGSTOP)."""
+        self._signal(signal.SIGSTOP)
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Let a paused process go on."""
+        self._signal(signal.SIGCONT)
+        self._is_paused = False
+
+    @property
+    def _ready_file(self) -> Path:
+        return self.folder / "ready"
+
+    def _end(self, number: int) -> None:
+        self._is_ending = True
+        self._signal(number)
+        if self._is_paused:  # a paused process does not hear of its end
+            self.resume()
+
+    def _signal(self, number: int) -> None:
+        if self.pid is None:
+            raise ClusterError(f"{self.name} is {self.state.value}")
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def _wait_end(self, timeout_seconds: float) -> None:
+        assert self._process is not None
+        try:
+            self._process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired as error:
+            raise ClusterError(f"{self.name} has not stopped after {timeout_seconds:g} s") from error
+
+
+class Cluster:
+    """Nodes that know each other.  As a context manager it starts them all, and stops them at the end."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        nodes: int = 3,
+        *,
+        port: int = 0,
+        settings: Mapping[str, str] | None = None,
+        properties_file: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """A cluster in ``folder``, new or as it was left; then the ports are those of last time.
+
+        ``port`` is that of the first node, and the others follow it; 0 takes free ones.  ``settings`` are for
+        all nodes.  Raises ClusterError.
+        """
+        self.folder = Path(folder).resolve()
+        self._environment = dict(os.environ if environment is None else environment)
+        described = self._read()
+        if described is None:
+            described = self._describe(nodes, port)
+            self._write(described)
+        elif len(described["ports"]) != nodes:
+            raise ClusterError(
+                f"{self.folder} holds a cluster of {len(described['ports'])} nodes, not of {nodes}"
+            )
+        elif port and described["ports"][0] != port:
+            raise ClusterError(f"the cluster in {self.folder} uses port {described['ports'][0]}")
+        self._environment["CLUSTER_ID"] = described["cluster.id"]
+        self.controller_address = f"{HOST}:{described['controller.port']}"
+        """Where the controller listens, for ``controller.quorum.bootstrap.servers`` of who is to join."""
+        self.nodes = {
+            node.name: node
+            for node in (
+                Node(
+                    number,
+                    self.folder / f"node-{number}",
+                    node_port,
+                    {**(settings or {}), **self._settings_of(number, node_port)},
+                    properties_file,
+                )
+                for number, node_port in enumerate(described["ports"], 1)
+            )
+        }
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """All nodes' addresses, as clients want them."""
+        return ",".join(node.address for node in self.nodes.values())
+
+    def node(self, name: str) -> Node:
+        """The node of that name, or of that number.  Raises ClusterError."""
+        found = self.nodes.get(name) or self.nodes.get(f"node-{name}")
+        if found is None:
+            raise ClusterError(f"there is no {name}, only {', '.join(self.nodes)}")
+        return found
+
+    def start(self, name: str, output: BinaryIO | int | None = None) -> Node:
+        """Start one node; it need not be ready on return.  ``output`` replaces its log file."""
+        node = self.node(name)
+        node.start(self._environment, output)
+        return node
+
+    def start_all(self, output_of: Callable[[Node], BinaryIO | int | None] = lambda _: None) -> None:
+        """Start all nodes, and return when all are ready."""
+        for node in self.nodes.values():
+            node.start(self._environment, output_of(node))
+        for node in self.nodes.values():
+            node.wait_ready()
+
+    def stop_all(self, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop all nodes that run, the controller last: the others take their leave from it."""
+        first, *others = self.nodes.values()
+        running = [node for node in others if node.pid is not None]
+        for node in running:
+            node.begin_stop()
+        for node in running:
+            node._wait_end(timeout_seconds)
+        if first.pid is not None:
+            first.stop(timeout_seconds)
+
+    def kill_all(self) -> None:
+        """``kill -9`` to every node that runs."""
+        for node in self.nodes.values():
+            if node.pid is not None:
+                node.kill()
+
+    def __enter__(self) -> "Cluster":
+        try:
+            self.start_all()
+        except BaseException:
+            self.kill_all()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self.stop_all()
+        finally:
+            self.kill_all()
+
+    def _settings_of(self, number: int, port: int) -> dict[str, str]:
+        listener = f"PLAINTEXT://{HOST}:{port}"
+        common = {
+            "node.id": str(number),
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.bootstrap.servers": self.controller_address,
+        }
+        if number == 1:
+            return {
+                **common,
+                "process.roles": "broker,controller",
+                "listeners": f"{listener},CONTROLLER://{self.controller_address}",
+                "advertised.listeners": f"{listener},CONTROLLER://{self.controller_address}",
+            }
+        return {
+            **common,
+            "process.roles": "broker",
+            "listeners": listener,
+            "advertised.listeners": listener,
+        }
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads((self.folder / DESCRIPTION).read_text())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"{self.folder / DESCRIPTION} cannot be read: {error}") from error
+        return found
+
+    def _write(self, description: Mapping[str, Any]) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if any(self.folder.iterdir()):
+                raise ClusterError(f"{self.folder} is not empty, and holds no cluster")
+            (self.folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n")
+        except OSError as error:
+            raise ClusterError(f"{self.folder} cannot be used: {error.strerror or error}") from error
+
+    def _describe(self, nodes: int, port: int) -> dict[str, Any]:
+        ports = list(range(port, port + nodes)) if port else free_ports(nodes)
+        (controller_port,) = free_ports(1, beside=ports)
+        return {"cluster.id": _new_id(), "ports": ports, "controller.port": controller_port}
+
+
+def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
+    """``count`` ports on which nothing listens, other than those ``beside`` them."""
+    found: list[int] = []
+    chance = random.SystemRandom()
+    while len(found) < count:
+        port = chance.choice(BELOW_CLIENTS)
+        if port in found or port in beside:
+            continue
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+        found.append(port)
+    return found
+
+
+def _new_id() -> str:
+    from broker.identifiers import Identifiers
+
+    return Identifiers().uuid_text()

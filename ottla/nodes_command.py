@@ -1,0 +1,274 @@
+"""``ottla --nodes 3`` runs a whole cluster, and ``ottla nodes`` stops, kills and starts its nodes by name.
+
+The second finds the first by a file in the cluster's folder, which says at which port of this machine it
+listens, and holds what it wants to hear before it does anything.
+"""
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from broker.errors import StartupError
+from ottla.cluster import HOST, STOP_TIMEOUT_SECONDS, Cluster, ClusterError, Node, State
+
+if TYPE_CHECKING:
+    from ottla.broker_command import Options
+
+DEFAULT_FOLDER: Final = "ottla-data"
+DEFAULT_PORT: Final = 9092
+CONTROL: Final = "control.json"
+WATCH_SECONDS: Final = 0.2
+REQUEST_BYTES_MAX: Final = 1 << 16
+
+EXIT_FAILURE: Final = 1
+
+ACTIONS: Final[Mapping[str, str]] = {
+    "status": "what each node does; the default",
+    "start": "start a node that has ended",
+    "stop": "stop a node as an operator would",
+    "kill": "end a node at once (kill -9)",
+    "pause": "let a node stand still (SIGSTOP)",
+    "resume": "let a paused node go on",
+}
+
+
+def run_nodes(options: "Options") -> int:
+    """Run a cluster until it is told to stop; returns the exit status."""
+    assert options.nodes is not None
+    temporary = None
+    try:
+        folder = options.data or DEFAULT_FOLDER
+        if options.is_ephemeral:
+            from ottla.broker_command import make_temporary_directory
+
+            folder = temporary = make_temporary_directory()
+        cluster = Cluster(
+            folder,
+            options.nodes,
+            port=_first_port(options, folder),
+            settings=dict(_setting(override) for override in options.overrides),
+            properties_file=options.properties_file,
+        )
+        return Supervisor(cluster, options.ready_file).run()
+    except (ClusterError, StartupError) as error:
+        sys.stderr.write(f"ottla: {error}\n")
+        return EXIT_FAILURE
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _first_port(options: "Options", folder: str) -> int:
+    """That of the last start, unless another one is asked for."""
+    if options.port is not None:
+        return options.port
+    return 0 if (Path(folder) / "cluster.json").exists() else DEFAULT_PORT
+
+
+def _setting(override: str) -> tuple[str, str]:
+    name, equals, value = override.partition("=")
+    if not equals:
+        raise ClusterError(f"--override {override} is not of the form NAME=VALUE")
+    return name.strip(), value
+
+
+class Supervisor:
+    """Looks after the nodes: starts them, passes on what they print, and does what ``ottla nodes`` asks."""
+
+    def __init__(self, cluster: Cluster, ready_file: str | None) -> None:
+        self._cluster = cluster
+        self._ready_file = ready_file
+        self._stop = threading.Event()
+        self._turn = threading.Lock()
+        """Held while a node is started or ended: one after the other."""
+        self._reported: set[str] = set()
+        """Nodes whose unexpected end has been told."""
+
+    def run(self) -> int:
+        """Until SIGINT or SIGTERM; returns the exit status."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._signalled)
+        try:
+            with self._control():
+                if not self._start():
+                    return EXIT_FAILURE
+                self._watch()
+                with self._turn:
+                    self._cluster.stop_all()
+        finally:
+            if self._ready_file is not None:
+                Path(self._ready_file).unlink(missing_ok=True)
+            self._cluster.kill_all()
+        return 0
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        self._stop.set()
+
+    def _start(self) -> bool:
+        """False if the start was called off."""
+        with self._turn:
+            for name in self._cluster.nodes:
+                self._start_node(name)
+        for node in self._cluster.nodes.values():
+            while node.state is State.STARTING:
+                if self._stop.wait(WATCH_SECONDS / 10):
+                    return False
+            if node.state is not State.RUNNING:
+                raise ClusterError(f"{node.name} has ended instead of starting")
+        _print(
+            f"The cluster is ready at {self._cluster.bootstrap_servers}; "
+            f"controller at {self._cluster.controller_address}; data in {self._cluster.folder}"
+        )
+        if self._ready_file is not None:
+            partial = Path(f"{self._ready_file}.part")
+            partial.write_text(f"{self._cluster.bootstrap_servers}\n")
+            partial.replace(self._ready_file)
+        return True
+
+    def _start_node(self, name: str) -> Node:
+        reader, writer = os.pipe()
+        try:
+            node = self._cluster.start(name, writer)
+        except BaseException:
+            os.close(reader)
+            raise
+        finally:
+            os.close(writer)
+        self._reported.discard(name)
+        threading.Thread(target=_pass_on, args=(name, os.fdopen(reader, "rb")), daemon=True).start()
+        return node
+
+    def _watch(self) -> None:
+        """Tell of nodes that end although nobody asked them to: the others go on."""
+        while not self._stop.wait(WATCH_SECONDS):
+            for node in self._cluster.nodes.values():
+                if node.state is State.FAILED and node.name not in self._reported:
+                    self._reported.add(node.name)
+                    _print(f"{node.name} has ended; `ottla nodes start {node.name}` starts it again")
+
+    # What ``ottla nodes`` asks
+
+    @contextmanager
+    def _control(self) -> Iterator[None]:
+        token = secrets.token_hex(16)
+        with socket.create_server((HOST, 0)) as door:
+            place = self._cluster.folder / CONTROL
+            with open(place, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                json.dump({"port": door.getsockname()[1], "token": token}, file)
+            threading.Thread(target=self._answer_all, args=(door, token), daemon=True).start()
+            try:
+                yield
+            finally:
+                place.unlink(missing_ok=True)
+
+    def _answer_all(self, door: socket.socket, token: str) -> None:
+        while True:
+            try:
+                connected, _ = door.accept()
+            except OSError:
+                return  # the cluster ends
+            threading.Thread(target=self._answer, args=(connected, token), daemon=True).start()
+
+    def _answer(self, connected: socket.socket, token: str) -> None:
+        with connected, connected.makefile("rw") as stream:
+            try:
+                asked = json.loads(stream.readline(REQUEST_BYTES_MAX))
+                if not isinstance(asked, dict) or asked.get("token") != token:
+                    return
+                answer = {"nodes": self._do(str(asked.get("action")), asked.get("name"))}
+            except ClusterError as error:
+                answer = {"error": str(error)}
+            except (OSError, ValueError):
+                return
+            stream.write(json.dumps(answer) + "\n")
+
+    def _do(self, action: str, name: str | None) -> Any:
+        if action != "status":
+            if name is None:
+                raise ClusterError(f"which node? {', '.join(self._cluster.nodes)}")
+            with self._turn:
+                if self._stop.is_set():
+                    raise ClusterError("the cluster stops")
+                node = self._cluster.node(name)
+                doing: Mapping[str, Callable[[], object]] = {
+                    "start": lambda: self._start_node(node.name).wait_ready(),
+                    "stop": node.stop,
+                    "kill": node.kill,
+                    "pause": node.pause,
+                    "resume": node.resume,
+                }
+                if action not in doing:
+                    raise ClusterError(f"{action} is nothing that can be done to a node")
+                doing[action]()
+        return [
+            {"name": node.name, "state": node.state.value, "address": node.address, "pid": node.pid}
+            for node in self._cluster.nodes.values()
+        ]
+
+
+def _pass_on(name: str, lines: IO[bytes]) -> None:
+    """Print what a node prints, each line behind its name."""
+    with lines:
+        for line in lines:
+            _print(f"{name} | {line.decode('utf-8', 'replace').rstrip()}")
+
+
+def _print(line: str) -> None:
+    try:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        pass  # nobody reads any more: no reason not to go on
+
+
+def control_nodes(arguments: Sequence[str]) -> int:
+    """Run ``ottla nodes``; returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="ottla nodes",
+        description="Nodes of a cluster that `ottla --nodes` runs: what they do, and what one is to do.",
+        epilog="  ".join(f"{action}: {what}." for action, what in ACTIONS.items()),
+        allow_abbrev=False,
+    )
+    parser.add_argument("action", nargs="?", default="status", choices=ACTIONS)
+    parser.add_argument("name", nargs="?", metavar="NODE", help="node-1, or 1")
+    parser.add_argument("--data", metavar="DIR", default=DEFAULT_FOLDER, help="the cluster's folder")
+    options = parser.parse_args(arguments)
+    try:
+        for node in _ask(Path(options.data), options.action, options.name):
+            _print(f"{node['name']}  {node['state']:8}  {node['address']}  {node['pid'] or '-'}")
+    except ClusterError as error:
+        sys.stderr.write(f"ottla nodes: {error}\n")
+        return EXIT_FAILURE
+    return 0
+
+
+def _ask(folder: Path, action: str, name: str | None) -> list[dict[str, Any]]:
+    try:
+        control = json.loads((folder / CONTROL).read_text())
+        with (
+            socket.create_connection((HOST, control["port"]), timeout=2 * STOP_TIMEOUT_SECONDS) as connected,
+            connected.makefile("rw") as stream,
+        ):
+            stream.write(json.dumps({"token": control["token"], "action": action, "name": name}) + "\n")
+            stream.flush()
+            line = stream.readline()
+    except (OSError, ValueError, KeyError) as error:
+        raise ClusterError(f"no cluster runs in {folder}: {error}") from error
+    if not line:
+        raise ClusterError(f"the cluster in {folder} does not answer")
+    answer = json.loads(line)
+    if "error" in answer:
+        raise ClusterError(answer["error"])
+    found: list[dict[str, Any]] = answer["nodes"]
+    return found

@@ -1,0 +1,85 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from compat.broker_process import is_setting
+from compat.raw_client import RawClient
+from compat.waiting import wait_until
+from ottla.cluster import Cluster, ClusterError, State
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not is_setting(name)}
+
+
+def serves(address: str) -> bool:
+    with RawClient(address):
+        return True
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with Cluster(tmp_path / "cluster", 1, environment=ENVIRONMENT) as started:
+        yield started
+
+
+@pytest.mark.slow
+def test_a_node_is_stopped_killed_and_started_by_name(cluster: Cluster) -> None:
+    node = cluster.node("node-1")
+
+    def state() -> State:
+        return node.state
+
+    assert cluster.node("1") is node
+    assert state() is State.RUNNING
+    assert serves(cluster.bootstrap_servers)
+    for end in (node.stop, node.kill):
+        end()
+        assert state() is State.STOPPED
+        with pytest.raises(ConnectionRefusedError):
+            serves(node.address)
+        with pytest.raises(ClusterError, match="node-1 is stopped"):
+            node.pause()
+        cluster.start("node-1").wait_ready()
+        assert serves(node.address)
+    node.pause()
+    assert state() is State.PAUSED
+    node.resume()
+    assert state() is State.RUNNING
+    with pytest.raises(ClusterError, match="node-1 is running already"):
+        cluster.start("node-1")
+
+
+@pytest.mark.slow
+def test_what_a_node_does_without_being_asked(cluster: Cluster) -> None:
+    node = cluster.node("node-1")
+    assert node.pid is not None
+    os.kill(node.pid, 9)
+    wait_until(lambda: node.state is State.FAILED, "the node has ended")
+    with pytest.raises(ClusterError, match="node-1 has ended instead of starting"):
+        node.wait_ready()
+
+
+def test_the_same_cluster_again(tmp_path: Path) -> None:
+    first = Cluster(tmp_path / "cluster", 3)
+    again = Cluster(tmp_path / "cluster", 3)
+    assert first.bootstrap_servers == again.bootstrap_servers
+    assert first.controller_address == again.controller_address
+    assert len(first.bootstrap_servers.split(",")) == len(set(first.bootstrap_servers.split(","))) == 3
+    with pytest.raises(ClusterError, match="holds a cluster of 3 nodes, not of 2"):
+        Cluster(tmp_path / "cluster", 2)
+    with pytest.raises(ClusterError, match="there is no node-4, only node-1, node-2, node-3"):
+        first.node("node-4")
+
+
+def test_ports_follow_the_first(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 2, port=9092)
+    assert cluster.bootstrap_servers == "127.0.0.1:9092,127.0.0.1:9093"
+    with pytest.raises(ClusterError, match="uses port 9092"):
+        Cluster(tmp_path, 2, port=9192)
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    with pytest.raises(ClusterError, match="is not empty, and holds no cluster"):
+        Cluster(tmp_path, 3)

@@ -1,0 +1,97 @@
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from compat.broker_process import is_setting
+from compat.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not is_setting(name)}
+OTTLA = (sys.executable, "-m", "ottla")
+
+
+def nodes(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [*OTTLA, "nodes", *arguments, "--data", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [*OTTLA, "--nodes", "1", "--data", "cluster", "--port", "0", "--ready-file", "ready"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as process:
+        try:
+            wait_until((tmp_path / "ready").exists, "the cluster is ready")
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def test_nodes_are_told_what_to_do(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
+    folder = tmp_path / "cluster"
+    address = (tmp_path / "ready").read_text().strip()
+    status, printed, _ = nodes(folder)
+    assert (status, printed.split()[:3]) == (0, ["node-1", "running", address])
+    for action, state in (
+        ("pause", "paused"),
+        ("resume", "running"),
+        ("kill", "stopped"),
+        ("start", "running"),
+        ("stop", "stopped"),
+    ):
+        status, printed, _ = nodes(folder, action, "node-1")
+        assert (status, printed.split()[:2]) == (0, ["node-1", state]), action
+    assert nodes(folder, "kill", "1")[::2] == (1, "ottla nodes: node-1 is stopped\n")
+    assert nodes(folder, "stop")[::2] == (1, "ottla nodes: which node? node-1\n")
+    assert nodes(folder, "start", "7")[::2] == (1, "ottla nodes: there is no 7, only node-1\n")
+    supervisor.send_signal(signal.SIGTERM)
+    output, _ = supervisor.communicate(timeout=60)
+    assert supervisor.returncode == 0
+    assert f"The cluster is ready at {address}; controller at 127.0.0.1:" in output
+    assert "node-1 | Ottla is ready at " in output
+    assert not (tmp_path / "ready").exists()
+    status, _, complaint = nodes(folder)
+    assert status == 1
+    assert complaint.startswith(f"ottla nodes: no cluster runs in {folder}: ")
+
+
+def test_nobody_else_may_ask(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
+    control = tmp_path / "cluster" / "control.json"
+    assert stat.S_IMODE(control.stat().st_mode) == 0o600
+    told = json.loads(control.read_text())
+    control.write_text(json.dumps({**told, "token": "guessed"}))
+    status, _, complaint = nodes(tmp_path / "cluster", "stop", "1")
+    assert (status, complaint) == (1, f"ottla nodes: the cluster in {tmp_path / 'cluster'} does not answer\n")
+    control.write_text(json.dumps(told))
+    assert nodes(tmp_path / "cluster")[1].split()[1] == "running"
+
+
+def test_a_node_that_ends_by_itself_is_told_of(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
+    pid = int(nodes(tmp_path / "cluster")[1].split()[3])
+    os.kill(pid, signal.SIGKILL)
+    assert supervisor.stdout is not None
+    for line in supervisor.stdout:
+        if line == "node-1 has ended; `ottla nodes start node-1` starts it again\n":
+            break
+    assert nodes(tmp_path / "cluster", "start", "1")[1].split()[1] == "running"
