@@ -61,7 +61,9 @@ class Node:
         self.id = number
         self.name = f"node-{number}"
         self.folder = folder
-        self.address = f"{HOST}:{port}"
+        self.port = port
+        self.address = settings["advertised.listeners"].split(",")[0].removeprefix("PLAINTEXT://")
+        """Where clients reach it."""
         self._settings = settings
         self._properties_file = properties_file
         self._process: subprocess.Popen[bytes] | None = None
@@ -194,11 +196,13 @@ class Cluster:
         settings: Mapping[str, str] | None = None,
         properties_file: str | None = None,
         environment: Mapping[str, str] | None = None,
+        advertised: Mapping[int, int] | None = None,
     ) -> None:
         """A cluster in ``folder``, new or as it was left; then the ports are those of last time.
 
         ``port`` is that of the first node, and the others follow it; 0 takes free ones.  ``settings`` are for
-        all nodes.  Raises ClusterError.
+        all nodes.  ``advertised`` says by which port others reach a port, where that is another one.  Raises
+        ClusterError.
         """
         self.folder = Path(folder).resolve()
         self._environment = dict(os.environ if environment is None else environment)
@@ -213,7 +217,9 @@ class Cluster:
         elif port and described["ports"][0] != port:
             raise ClusterError(f"the cluster in {self.folder} uses port {described['ports'][0]}")
         self._environment["CLUSTER_ID"] = described["cluster.id"]
-        self.controller_address = f"{HOST}:{described['controller.port']}"
+        self._advertised = advertised or {}
+        self.controller_port: int = described["controller.port"]
+        self.controller_address = self._reached(self.controller_port)
         """Where the controller listens, for ``controller.quorum.bootstrap.servers`` of who is to join."""
         self.nodes = {
             node.name: node
@@ -292,25 +298,20 @@ class Cluster:
             self.kill_all()
 
     def _settings_of(self, number: int, port: int) -> dict[str, str]:
-        listener = f"PLAINTEXT://{HOST}:{port}"
-        common = {
+        listeners = [("PLAINTEXT", port)]
+        if number == 1:
+            listeners.append(("CONTROLLER", self.controller_port))
+        return {
             "node.id": str(number),
+            "process.roles": "broker,controller" if number == 1 else "broker",
+            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in listeners),
+            "advertised.listeners": ",".join(f"{name}://{self._reached(port)}" for name, port in listeners),
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.bootstrap.servers": self.controller_address,
         }
-        if number == 1:
-            return {
-                **common,
-                "process.roles": "broker,controller",
-                "listeners": f"{listener},CONTROLLER://{self.controller_address}",
-                "advertised.listeners": f"{listener},CONTROLLER://{self.controller_address}",
-            }
-        return {
-            **common,
-            "process.roles": "broker",
-            "listeners": listener,
-            "advertised.listeners": listener,
-        }
+
+    def _reached(self, port: int) -> str:
+        return f"{HOST}:{self._advertised.get(port, port)}"
 
     def _read(self) -> dict[str, Any] | None:
         try:

@@ -1,0 +1,218 @@
+"""Clients at work on a cluster, which remember what they were promised."""
+
+import random
+import threading
+import time
+from collections import defaultdict
+from typing import Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from compat.waiting import wait_until
+
+PATIENCE_SECONDS: Final = 180.0
+PADDING: Final = b"." * 100
+PAUSE_SECONDS: Final = 0.002
+
+QUICK: Final = {
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 100,
+    "retry.backoff.ms": 20,
+    "retry.backoff.max.ms": 200,
+    "topic.metadata.refresh.fast.interval.ms": 50,
+    "socket.timeout.ms": 5000,
+    # Else librdkafka 2.16 forgets a broker that is away, and now and then waits for the forgotten one.
+    "metadata.recovery.strategy": "none",
+    "log_level": 0,
+}
+
+
+class Acknowledged(NamedTuple):
+    """A promise: this number lies at this offset."""
+
+    number: int
+    offset: int
+
+
+class NumberedRecords(threading.Thread):
+    """Writes rising numbers to each partition with an idempotent producer and acks=all."""
+
+    def __init__(self, servers: str, topic: str, partitions: int, name: str) -> None:
+        super().__init__(daemon=True)
+        self.label = name
+        self.acknowledged: dict[int, list[Acknowledged]] = defaultdict(list)
+        self.last_seconds: dict[int, float] = {}
+        """When the last record of each partition was acknowledged, by ``time.monotonic``."""
+        self.sent = 0
+        self.errors: list[KafkaError] = []
+        self._topic = topic
+        self._partitions = partitions
+        self._ended = threading.Event()
+        self._client = Producer(
+            {
+                **QUICK,
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "acks": "all",
+                "linger.ms": 1,
+                "message.timeout.ms": int(PATIENCE_SECONDS * 1000),
+            }
+        )
+
+    def run(self) -> None:
+        while not self._ended.wait(PAUSE_SECONDS):
+            number, partition = divmod(self.sent, self._partitions)
+            value = b"%s %d " % (self.label.encode(), number) + PADDING
+            try:
+                self._client.produce(
+                    self._topic,
+                    value,
+                    partition=partition,
+                    on_delivery=lambda error, message, number=number: self._note(error, message, number),
+                )
+            except BufferError:
+                self._client.poll(0.1)
+                continue
+            self.sent += 1
+            self._client.poll(0)
+
+    def end(self) -> None:
+        """Write no more, and wait until all is acknowledged."""
+        self._ended.set()
+        self.join()
+        left = self._client.flush(PATIENCE_SECONDS)
+        assert left == 0, f"{left} records of {self.label} are not acknowledged after {PATIENCE_SECONDS} s"
+
+    def _note(self, error: KafkaError | None, message: Message, number: int) -> None:
+        if error is not None:
+            self.errors.append(error)
+            return
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        assert offset is not None
+        self.acknowledged[partition].append(Acknowledged(number, offset))
+        self.last_seconds[partition] = time.monotonic()
+
+
+class Pairs(threading.Thread):
+    """Writes each number to two partitions in a transaction, and commits or gives up."""
+
+    def __init__(self, servers: str, topic: str, partitions: int, name: str, chance: random.Random) -> None:
+        super().__init__(daemon=True)
+        self.label = name
+        self.committed: set[int] = set()
+        self.aborted: set[int] = set()
+        self.doubtful: set[int] = set()
+        """Whose commit failed in a way that tells nothing."""
+        self._servers = servers
+        self._topic = topic
+        self._partitions = partitions
+        self._chance = chance
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        number = 0
+        client: Producer | None = None
+        while not self._ended.wait(PAUSE_SECONDS * 10):
+            number += 1
+            try:
+                if client is None:
+                    client = self._open()
+                self._write(client, number)
+            except KafkaException as error:
+                cause: KafkaError = error.args[0]
+                if number not in self.aborted:
+                    self.doubtful.add(number)
+                if cause.txn_requires_abort() and client is not None:
+                    try:
+                        client.abort_transaction(PATIENCE_SECONDS)
+                        self.doubtful.discard(number)
+                        self.aborted.add(number)
+                        continue
+                    except KafkaException:
+                        pass
+                client = None  # the next one of the same name fences it, and ends what it has begun
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+    def _open(self) -> Producer:
+        client = Producer(
+            {
+                **QUICK,
+                "bootstrap.servers": self._servers,
+                "transactional.id": self.label,
+                "linger.ms": 0,
+                "transaction.timeout.ms": 60_000,
+            }
+        )
+        client.init_transactions(PATIENCE_SECONDS)
+        return client
+
+    def _write(self, client: Producer, number: int) -> None:
+        client.begin_transaction()
+        for partition in self._chance.sample(range(self._partitions), 2):
+            client.produce(self._topic, b"%s %d" % (self.label.encode(), number), partition=partition)
+        client.flush(PATIENCE_SECONDS)
+        if self._chance.random() < 0.25:
+            client.abort_transaction(PATIENCE_SECONDS)
+            self.aborted.add(number)
+        else:
+            client.commit_transaction(PATIENCE_SECONDS)
+            self.committed.add(number)
+
+
+class Reader(threading.Thread):
+    """Reads what is committed, from the beginning, and keeps what it saw."""
+
+    def __init__(self, servers: str, topic: str, partitions: int) -> None:
+        super().__init__(daemon=True)
+        self.seen: dict[int, list[tuple[int, bytes]]] = {partition: [] for partition in range(partitions)}
+        self._ended = threading.Event()
+        self._client = Consumer(
+            {
+                **QUICK,
+                "bootstrap.servers": servers,
+                "group.id": "unused",
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 100,
+            }
+        )
+        self._client.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
+        self._topic = topic
+        self.errors: list[KafkaError] = []
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            for message in self._client.consume(1000, 0.1):
+                error = message.error()
+                if error is not None:
+                    self.errors.append(error)
+                    continue
+                partition, offset, value = message.partition(), message.offset(), message.value()
+                assert partition is not None
+                assert offset is not None
+                self.seen[partition].append((offset, value or b""))
+
+    def end(self) -> None:
+        """Read up to the end of each partition, and stop."""
+
+        def is_at_end() -> bool:
+            try:
+                return all(self._is_at_end(partition) for partition in self.seen)
+            except KafkaException:
+                return False
+
+        wait_until(is_at_end, "everything is read", patience_seconds=PATIENCE_SECONDS)
+        self._ended.set()
+        self.join()
+        self._client.close()
+
+    def _is_at_end(self, partition: int) -> bool:
+        whole = TopicPartition(self._topic, partition)
+        _, end = self._client.get_watermark_offsets(whole, 10)
+        (position,) = self._client.position([whole])
+        return position.offset >= end or (end == 0 and not self.seen[partition])
