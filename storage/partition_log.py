@@ -205,19 +205,57 @@ class PartitionLog:
         self._append(batch, marker, now_ms)
         return Appended(base_offset, self.log_end - 1, batch.max_timestamp, self.log_start, False)
 
-    def append_as_follower(self, records: Buffer, *, now_ms: int) -> int:
+    def append_as_follower(self, records: Buffer, *, now_ms: int, leader_epoch: int | None = None) -> int:
         """Write whole batches as they are, offsets and epochs included; return the new log end.
 
-        An incomplete batch at the end is left out.  Raises OffsetNotNext, CorruptRecords (a bad CRC
-        included) or DiskFailure; the batches before the offending one have been written then.
+        An incomplete batch at the end is left out, and so is everything from a batch on that is of a later
+        epoch than ``leader_epoch``, in which these were asked for: its leader is not the one who was asked
+        (KAFKA-18723).  What goes into one segment is written at once.
+
+        Raises OffsetNotNext, CorruptRecords (a bad CRC included) or DiskFailure; the batches before the
+        offending one have been written then, or before those of the same segment if the disk failed.
         """
-        for batch in read_batches(records):
-            batch.check_crc()
-            if batch.base_offset < self.log_end:
-                raise OffsetNotNext(batch.base_offset, self.log_end)
-            has_marker = batch.is_control and batch.producer_id >= 0
-            self._append(batch, read_marker(batch) if has_marker else None, now_ms)
+        run: list[tuple[RecordBatch, EndTransactionMarker | None]] = []
+        next_offset = self.log_end
+        segment = self._active
+        self._has_changes = True
+        try:
+            for batch in read_batches(records):
+                if leader_epoch is not None and batch.partition_leader_epoch > leader_epoch:
+                    break
+                batch.check_crc()
+                base_offset = batch.base_offset
+                if base_offset < next_offset or batch.last_offset_delta < 0:
+                    raise OffsetNotNext(base_offset, next_offset)
+                has_marker = batch.is_control and batch.producer_id >= 0
+                marker = read_marker(batch) if has_marker else None
+                try:
+                    if segment.should_roll(batch, self.config, now_ms):
+                        written, run = run, []
+                        self._write_run(records, written)
+                        segment = self._roll(base_offset, now_ms)
+                    segment.reserve(batch)
+                except OSError as error:
+                    raise DiskFailure(segment.file.path, "append to", error) from error
+                run.append((batch, marker))
+                next_offset = base_offset + batch.last_offset_delta + 1
+        finally:
+            self._write_run(records, run)
         return self.log_end
+
+    def _write_run(self, records: Buffer, run: list[tuple[RecordBatch, EndTransactionMarker | None]]) -> None:
+        """Write batches that stand one behind the other in ``records`` and are reserved in one segment."""
+        if not run:
+            return
+        segment = self._active
+        last = run[-1][0]
+        data = memoryview(records)[run[0][0].position : last.position + last.size_bytes]
+        try:
+            segment.write_reserved(data)
+        except OSError as error:
+            raise DiskFailure(segment.file.path, "append to", error) from error
+        for batch, marker in run:
+            self._take_note(segment, batch, marker)
 
     def _append(self, batch: RecordBatch, marker: EndTransactionMarker | None, now_ms: int) -> None:
         segment = self._active
@@ -228,6 +266,10 @@ class PartitionLog:
             segment.append(batch)
         except OSError as error:
             raise DiskFailure(segment.file.path, "append to", error) from error
+        self._take_note(segment, batch, marker)
+
+    def _take_note(self, segment: Segment, batch: RecordBatch, marker: EndTransactionMarker | None) -> None:
+        """A batch is in the segment now."""
         self.log_end = batch.base_offset + batch.last_offset_delta + 1
         if batch.partition_leader_epoch > self.leader_epochs.latest:
             self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
@@ -384,6 +426,18 @@ class PartitionLog:
         if offset > self.log_end:
             offset = self.log_end
         if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        self.producers.advance_high_watermark(offset)
+        return True
+
+    def follow_high_watermark(self, offset: int) -> bool:
+        """Take over the leader's high watermark, as far as this log reaches; return whether it changed.
+
+        Unlike a leader's own it may go back: a new leader begins with what it knew as a follower.
+        """
+        offset = max(min(offset, self.log_end), self.log_start)
+        if offset == self.high_watermark:
             return False
         self.high_watermark = offset
         self.producers.advance_high_watermark(offset)

@@ -35,6 +35,18 @@ class FoundRecord(NamedTuple):
     """Of the batch that holds the record; -1 if it has none."""
 
 
+class _Reserved(NamedTuple):
+    """What is to be again if batches that are counted in cannot be written."""
+
+    size_bytes: int
+    first_timestamp: int | None
+    last_indexed: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
+    offset_index: tuple[int, tuple[int, ...] | None]
+    time_index: tuple[int, tuple[int, ...] | None]
+
+
 class Segment:
     """Batches from ``base_offset`` on, in one file.
 
@@ -55,6 +67,7 @@ class Segment:
         "_offset_of_max_timestamp",
         "_places",
         "_report",
+        "_reserved",
         "base_offset",
         "file",
         "offset_index",
@@ -109,6 +122,7 @@ class Segment:
         self._offset_of_max_timestamp = base_offset
         self._places: dict[int, int] = {}
         """Base offset -> position of batches written lately: consumers at the end ask for just these."""
+        self._reserved: _Reserved | None = None
 
     def __repr__(self) -> str:
         return f"Segment({self.file.path!r}, {self.size_bytes} bytes)"
@@ -242,6 +256,56 @@ class Segment:
         self.note(
             batch.base_offset + batch.last_offset_delta, batch.max_timestamp, position, batch.size_bytes
         )
+
+    # Several batches in one write: what a follower gets comes in many.
+
+    def reserve(self, batch: RecordBatch) -> None:
+        """Count in a batch that ``write_reserved`` is about to write; nobody may read in between."""
+        if self._reserved is None:
+            if self._has_overhang:
+                self._cut_overhang()
+            if self.offset_index.wants_store or self.time_index.wants_store:
+                self._store_indexes()
+            self._reserved = _Reserved(
+                self.size_bytes,
+                self._first_timestamp,
+                self._last_indexed,
+                self._max_timestamp,
+                self._offset_of_max_timestamp,
+                self.offset_index.mark,
+                self.time_index.mark,
+            )
+        position = self.size_bytes
+        places = self._places
+        if len(places) >= _PLACES_MAX:
+            places.clear()
+        places[batch.base_offset] = position
+        self.note(
+            batch.base_offset + batch.last_offset_delta, batch.max_timestamp, position, batch.size_bytes
+        )
+
+    def write_reserved(self, data: memoryview) -> None:
+        """Write the batches that were reserved.  On OSError the segment is as it was before them."""
+        before, self._reserved = self._reserved, None
+        assert before is not None
+        assert before.size_bytes + len(data) == self.size_bytes
+        try:
+            self.file.open().pwrite(data, before.size_bytes)
+        except OSError:
+            self.size_bytes = before.size_bytes
+            self._first_timestamp = before.first_timestamp
+            self._last_indexed = before.last_indexed
+            self._max_timestamp = before.max_timestamp
+            self._offset_of_max_timestamp = before.offset_of_max_timestamp
+            self.offset_index.take_back(before.offset_index)
+            self.time_index.take_back(before.time_index)
+            self._places.clear()
+            self._has_overhang = True
+            try:
+                self._cut_overhang()
+            except OSError:
+                pass  # tried again before the next write, as in ``append``
+            raise
 
     def note(self, last_offset: int, timestamp: int, position: int, size_bytes: int) -> None:
         """Count in a batch that the file has at ``position``, where the segment ended so far.

@@ -106,6 +106,110 @@ def test_a_follower_refuses_what_does_not_follow_or_is_damaged(world: World) -> 
     assert log.log_end == 2
 
 
+def test_a_follower_has_the_segments_and_indexes_of_its_leader() -> None:
+    """Whatever comes in one answer is written at once, but rolled where the leader has rolled."""
+    leader_world, follower_world = World(), World()
+    config = LogConfig(segment_bytes=20_000, index_interval_bytes=500, segment_index_bytes=160)
+    leader, follower = leader_world.create(config), follower_world.create(config)
+    random = Random(5)
+    for number in range(300):
+        new = batch(
+            bytes(random.randrange(400)),
+            timestamp=number,
+            producer_id=number % 3,
+            producer_epoch=0,
+            base_sequence=number // 3,
+            is_transactional=number % 3 == 0,
+        )
+        append(leader, new, epoch=number // 100)
+        if number % 50 == 49:
+            append(leader, marker(commit=number % 100 == 49, producer_id=0), epoch=number // 100)
+    written = len(follower_world.memory.list_names(DIRECTORY))
+    while follower.log_end < leader.log_end:
+        piece = leader.read(follower.log_end, random.choice((1, 5_000, 1 << 20)))
+        assert piece is not None
+        follower.append_as_follower(piece.read(), now_ms=0)
+    assert written < len(follower.segments) > 3
+    leader.close()
+    follower.close()
+    names = leader_world.names()
+    assert names == follower_world.names()
+    for name in names:
+        path = f"{DIRECTORY}/{name}"
+        assert leader_world.memory.read_file(path) == follower_world.memory.read_file(path), name
+
+
+def test_a_follower_leaves_out_what_is_of_a_later_epoch(world: World) -> None:
+    """KAFKA-18723: the leader that was asked has lost its leadership before it answered."""
+    other = World().create()
+    for epoch in (1, 1, 2, 1):
+        append(other, batch(b"a"), epoch=epoch)
+    piece = other.read(0, 1 << 20)
+    assert piece is not None
+    log = world.create()
+    assert log.append_as_follower(piece.read(), now_ms=0, leader_epoch=1) == 2
+    assert log.leader_epochs.entries == ((1, 0),)
+
+
+def test_what_a_follower_could_not_write_leaves_nothing_behind(world: World) -> None:
+    config = LogConfig(index_interval_bytes=50)
+    log = world.create(config)
+    other = World().create(config)
+    for _ in range(10):
+        append(other, batch(bytes(100)))
+    piece = other.read(0, 1 << 20)
+    assert piece is not None
+    records = piece.read()
+    log.append_as_follower(records[: len(records) // 2], now_ms=0)
+    middle = log.log_end
+    assert 0 < middle < 10
+    rest = b"".join(each.data for each in read_batches(records) if each.base_offset >= middle)
+    world.memory.refused_keeps = 0.5
+    world.memory.refuse("write", errno.ENOSPC, path_suffix=".log")
+    with pytest.raises(DiskFailure):
+        log.append_as_follower(rest, now_ms=0)
+    assert log.log_end == middle
+    world.memory.refuse_nothing()
+    assert log.append_as_follower(rest, now_ms=0) == 10
+    for number, each in enumerate(read_batches(records)):
+        found = log.read(number, 1)
+        assert found is not None
+        assert found.read() == each.data
+    log.close()
+    assert not world.open(config, was_clean=False).has_unflushed_segment
+    assert world.reports == []
+
+
+def test_a_follower_writes_once_for_each_segment(world: World) -> None:
+    log = world.create(LogConfig(segment_bytes=1000))
+    other = World().create()
+    for _ in range(20):
+        append(other, batch(bytes(20)))
+    piece = other.read(0, 1 << 20)
+    assert piece is not None
+    records = piece.read()
+    world.memory.refuse("write", errno.ENOSPC, path_suffix=".log", after=1)
+    with pytest.raises(DiskFailure):
+        log.append_as_follower(records, now_ms=0)
+    assert log.log_end == 11, "what the first segment holds"
+    assert log.segments[0].size_bytes == 968
+
+
+def test_a_follower_takes_over_the_high_watermark_as_far_as_it_has_records(world: World) -> None:
+    log = world.create()
+    for _ in range(3):
+        log.append_as_leader(batch(b"a"), 0, now_ms=0)
+    assert log.follow_high_watermark(9)
+    assert log.high_watermark == 3
+    assert not log.follow_high_watermark(3)
+    assert log.follow_high_watermark(1), "a new leader knows less at first"
+    assert log.high_watermark == 1
+    log.follow_high_watermark(2)
+    log.delete_records_before(2)
+    assert not log.follow_high_watermark(0)
+    assert log.high_watermark == 2
+
+
 def test_a_follower_keeps_gaps(world: World) -> None:
     """Compaction leaves them."""
     log = world.create(LogConfig(segment_bytes=250))
