@@ -1,7 +1,7 @@
 """A cluster of three nodes to which bad things happen, while clients write, commit and read.
 
-``python -m tests.integration.cluster.chaos [--minutes M] [--with kill,pause,cut] [--seed S]`` does it for some
-time, prints how long failovers took, and what is broken in the end.
+``python -m tests.integration.cluster.chaos [--minutes M] [--with kill,pause,cut] [--seed S]`` does it for
+some time, and tells how long failovers took, and what is broken in the end.
 """
 
 import argparse
@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, Node
@@ -47,7 +48,7 @@ class Chaos:
         cluster: Cluster,
         chance: random.Random,
         doors: Mapping[str, Sequence[Door]],
-        say: Callable[[str], None] = print,
+        say: Callable[[str], None],
     ) -> None:
         """``doors`` are those through which a node is reached."""
         self._cluster = cluster
@@ -197,7 +198,7 @@ def run_chaos(
     *,
     is_over: Callable[[int], bool],
     settings: Mapping[str, str] | None = None,
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None],
 ) -> list[str]:
     """A cluster in ``folder``, and what is broken after all that happens to it."""
     plan = Cluster(folder, REPLICAS)
@@ -227,6 +228,11 @@ def run_chaos(
                 door.close()
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.integration.cluster.chaos")
     parser.add_argument("--minutes", type=float, default=10.0)
@@ -234,7 +240,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--folder", type=Path, help="kept, for a look at what went wrong")
     options = parser.parse_args()
-    print(f"seed {options.seed}", flush=True)
+    say(f"seed {options.seed}")
     end = time.monotonic() + options.minutes * 60
     with tempfile.TemporaryDirectory() as temporary:
         broken = run_chaos(
@@ -242,11 +248,11 @@ def main() -> int:
             random.Random(options.seed),
             options.kinds.split(","),
             is_over=lambda _: time.monotonic() > end,
-            say=lambda line: print(line, flush=True),
+            say=say,
         )
     for line in broken:
-        print(f"BROKEN: {line}")
-    print(f"{len(broken)} promises are broken" if broken else "all promises were kept")
+        say(f"BROKEN: {line}")
+    say(f"{len(broken)} promises are broken" if broken else "all promises were kept")
     return 1 if broken else 0
 
 

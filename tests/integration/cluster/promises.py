@@ -30,12 +30,10 @@ def broken_promises(
             found = numbers[writer.label, partition]
             if found != sorted(set(found)):
                 broken.append(f"partition {partition}: {writer.label}'s records are doubled, or out of order")
-            for number, offset in promised:
-                value = values.get((partition, offset), b"- -")
-                if value.split()[:2] != [writer.label.encode(), b"%d" % number]:
-                    broken.append(
-                        f"partition {partition}: {writer.label} {number} was acknowledged at {offset}"
-                    )
+            for record in promised:
+                value = values.get((partition, record.offset), b"")
+                if value.split()[:2] != [writer.label.encode(), b"%d" % record.number]:
+                    broken.append(f"partition {partition}: {writer.label} was told {record}")
                     break
         broken += [f"{writer.label} was told {error}" for error in writer.errors[:3]]
     for pair in pairs:

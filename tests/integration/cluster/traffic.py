@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from collections import defaultdict
+from functools import partial
 from typing import Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -14,7 +15,7 @@ PATIENCE_SECONDS: Final = 180.0
 PADDING: Final = b"." * 100
 PAUSE_SECONDS: Final = 0.002
 
-QUICK: Final = {
+QUICK: Final[dict[str, str | int | float]] = {
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
@@ -68,7 +69,7 @@ class NumberedRecords(threading.Thread):
                     self._topic,
                     value,
                     partition=partition,
-                    on_delivery=lambda error, message, number=number: self._note(error, message, number),
+                    on_delivery=partial(self._note, number),
                 )
             except BufferError:
                 self._client.poll(0.1)
@@ -83,7 +84,7 @@ class NumberedRecords(threading.Thread):
         left = self._client.flush(PATIENCE_SECONDS)
         assert left == 0, f"{left} records of {self.label} are not acknowledged after {PATIENCE_SECONDS} s"
 
-    def _note(self, error: KafkaError | None, message: Message, number: int) -> None:
+    def _note(self, number: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.errors.append(error)
             return
