@@ -33,12 +33,13 @@ def handle(request: DescribeProducersRequest, call: Call) -> DescribeProducersRe
 
 
 def describe(call: Call, topic: str, partition: int) -> PartitionResponse:
+    """Followers know the producers as well as the leader does."""
     reply = PartitionResponse(partition_index=partition)
     try:
         topic_names.check(topic)
         if call.services.image.topic_id(topic) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC)
-        leader = call.services.partitions.leader(topic, partition)
+        log = call.services.partitions.local_log(topic, partition)
     except KafkaError as error:
         reply.error_code = error.code
         reply.error_message = error.message
@@ -52,6 +53,6 @@ def describe(call: Call, topic: str, partition: int) -> PartitionResponse:
             coordinator_epoch=producer.coordinator_epoch,
             current_txn_start_offset=producer.transaction_start,
         )
-        for producer in leader.log.active_producers()
+        for producer in log.active_producers()
     ]
     return reply

@@ -3,10 +3,15 @@
 From the coordinators of a cluster's other brokers, and from operators who abort a transaction that hangs.
 """
 
+from typing import NamedTuple
+
+import trio
+
 from broker.coordination.tickets import Ticket, answer_of_all
 from broker.network.call import Call
 from broker.network.waiting import Waiting
-from broker.transactions.markers import write_marker
+from broker.services import Services
+from broker.transactions.markers import MARKERS_BEFORE_YIELD, write_marker
 from broker.transactions.requests import Identity
 from broker.transactions.transaction import TransactionPartition
 from protocol.error_codes import ErrorCode
@@ -23,46 +28,71 @@ from protocol.records.control import EndTransactionMarker
 Tickets = dict[TransactionPartition, Ticket[ErrorCode]]
 
 
+class Wanted(NamedTuple):
+    """One marker in one partition, and who hears what becomes of it."""
+
+    marker: WritableTxnMarker
+    partition: TransactionPartition
+    ticket: Ticket[ErrorCode]
+
+
 def handle(
     request: WriteTxnMarkersRequest, call: Call
 ) -> WriteTxnMarkersResponse | Waiting[WriteTxnMarkersResponse]:
-    """A producer is answered for once, even if it has several markers."""
+    """A producer is answered for once, even if it has several markers.
+
+    The answer waits until all markers are committed.
+    """
     producers: dict[int, Tickets] = {}
+    wanted: list[Wanted] = []
     for marker in request.markers:
-        tickets = write(marker, call)
-        if tickets:
-            producers.setdefault(marker.producer_id, {}).update(tickets)
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                each = Wanted(marker, (topic.name, index), Ticket(lambda code: code))
+                producers.setdefault(marker.producer_id, {})[each.partition] = each.ticket
+                wanted.append(each)
+    services = call.services
+    if services.partitions.missing:
+        services.partitions.require_made(each.partition for each in wanted)
+    nursery = services.transactions.nursery
+    if len(wanted) <= MARKERS_BEFORE_YIELD or nursery is None:
+        for each in wanted:
+            write(each, services)
+    else:
+        nursery.start_soon(write_in_turns, wanted, services)
     return answer_of_all(
-        [ticket for tickets in producers.values() for ticket in tickets.values()],
+        [each.ticket for each in wanted],
         lambda: WriteTxnMarkersResponse(
             markers=[
                 WritableTxnMarkerResult(producer_id=producer_id, topics=topics(tickets))
                 for producer_id, tickets in producers.items()
             ]
         ),
+        timeout_seconds=services.config.get("request.timeout.ms") / 1000,
     )
 
 
-def write(asked: WritableTxnMarker, call: Call) -> Tickets:
-    identity = Identity(asked.producer_id, asked.producer_epoch)
-    marker = EndTransactionMarker(asked.transaction_result, asked.coordinator_epoch)
-    tickets: Tickets = {}
-    for topic in asked.topics:
-        for partition in topic.partition_indexes:
-            ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
-            tickets[topic.name, partition] = ticket
-            if asked.transaction_version < 0:
-                ticket.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
-                continue
-            write_marker(
-                call.services,
-                (topic.name, partition),
-                identity,
-                marker,
-                ticket,
-                version=asked.transaction_version,
-            )
-    return tickets
+async def write_in_turns(wanted: list[Wanted], services: Services) -> None:
+    """Other requests have their turn between some of many markers."""
+    for number, each in enumerate(wanted, start=1):
+        write(each, services)
+        if number % MARKERS_BEFORE_YIELD == 0:
+            await trio.lowlevel.checkpoint()
+
+
+def write(wanted: Wanted, services: Services) -> None:
+    marker, partition, ticket = wanted
+    if marker.transaction_version < 0:
+        ticket.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    write_marker(
+        services,
+        partition,
+        Identity(marker.producer_id, marker.producer_epoch),
+        EndTransactionMarker(marker.transaction_result, marker.coordinator_epoch),
+        ticket,
+        version=marker.transaction_version,
+    )
 
 
 def topics(tickets: Tickets) -> list[WritableTxnMarkerTopicResult]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import trio
+
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -74,14 +76,30 @@ def answer_of(
     return waiting
 
 
-def answer_of_all(tickets: Sequence[Ticket[Any]], render: Callable[[], Answer]) -> "Answer | Waiting[Answer]":
-    """The same for a request that several partitions decide about: rendered when the last has."""
+def answer_of_all(
+    tickets: Sequence[Ticket[Any]],
+    render: Callable[[], Answer],
+    *,
+    timeout_seconds: float | None = None,
+) -> "Answer | Waiting[Answer]":
+    """The same for a request that several partitions decide about: rendered when the last has.
+
+    After ``timeout_seconds`` the others are refused with REQUEST_TIMED_OUT.
+    """
     open_tickets = [ticket for ticket in tickets if not ticket.is_settled]
     if not open_tickets:
         return render()
     from broker.network.waiting import Waiting
 
-    waiting: Waiting[Answer] = Waiting()
+    def time_is_over() -> None:
+        for ticket in open_tickets:
+            ticket.refuse(ErrorCode.REQUEST_TIMED_OUT)
+
+    waiting: Waiting[Answer]
+    if timeout_seconds is None:
+        waiting = Waiting()
+    else:
+        waiting = Waiting(trio.current_time() + timeout_seconds, time_is_over)
     missing = len(open_tickets)
 
     def one_settled() -> None:

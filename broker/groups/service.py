@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.coordination.hosting import CoordinatorService, open_coordinator
-from broker.errors import ErrorCode
+from broker.errors import ErrorCode, KafkaError, error_code_of
 from broker.metadata.topic_names import GROUP_OFFSETS
+from storage.errors import StorageError
 
 if TYPE_CHECKING:
     from broker.coordination.decision import Moment
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from broker.share.group import Initialize
     from protocol.records.control import EndTransactionMarker
     from storage.transaction_verification import Verification
+
+NOT_READY: Final = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 class GroupService(CoordinatorService["GroupMachine"]):
@@ -125,6 +132,7 @@ class GroupService(CoordinatorService["GroupMachine"]):
     ) -> None:
         """Call ``write`` when offsets may be written in the transaction; otherwise ``ticket`` is refused."""
         from broker.coordination.clients import Client
+        from broker.coordination.shard import COORDINATOR_CODES
         from broker.transactions.requests import Identity
         from broker.transactions.verification import ask_coordinator
         from protocol.records.batch import NO_SEQUENCE
@@ -137,7 +145,11 @@ class GroupService(CoordinatorService["GroupMachine"]):
         if not self.services.config.get("transaction.partition.verification.enable"):
             write(VOUCHED)
             return
-        leader = self.services.partitions.leader(self.topic, partition)
+        try:
+            leader = self.services.partitions.leader(self.topic, partition)
+        except (KafkaError, StorageError) as error:
+            ticket.refuse(COORDINATOR_CODES.get(error_code_of(error), ErrorCode.NOT_COORDINATOR))
+            return
         verification = leader.log.producers.begin_verification(
             asked.producer_id,
             asked.producer_epoch,
@@ -162,7 +174,7 @@ class GroupService(CoordinatorService["GroupMachine"]):
             if refusal is None:
                 write(verification)
             else:
-                ticket.refuse(refusal)
+                ticket.refuse(COORDINATOR_CODES.get(refusal, refusal))
 
         answer.then(answered)
 
@@ -176,14 +188,21 @@ class GroupService(CoordinatorService["GroupMachine"]):
     ) -> None:
         """Offsets that were committed in a transaction count from now on, or never.
 
-        ``ticket`` hears what the log says, and NOT_LEADER_OR_FOLLOWER while the groups are not served.
+        ``ticket`` hears what the log says, and NOT_LEADER_OR_FOLLOWER while the groups are not served: a
+        transaction's coordinator tries again after that.
         """
+        from broker.coordination.tickets import Ticket
+
         shard = self.shard(partition)
         if shard is None or not shard.is_active:
             ticket.settle(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
+        written: Ticket[ErrorCode] = Ticket(
+            lambda code: ErrorCode.NOT_LEADER_OR_FOLLOWER if code in NOT_READY else code
+        )
+        written.when_settled(lambda: ticket.settle(written.outcome))
         try:
-            shard.end_transaction(producer_id, producer_epoch, marker, ticket)
+            shard.end_transaction(producer_id, producer_epoch, marker, written)
         finally:
             self.watch(partition)
 

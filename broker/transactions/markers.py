@@ -1,7 +1,10 @@
-"""Writing the markers of decided transactions, and telling the coordinator when all are there."""
+"""Writing the markers of decided transactions, and telling the coordinator when all are there.
+
+A partition that another broker leads gets its marker from there, see ``remote_markers``.
+"""
 
 from collections import deque
-from collections.abc import Iterable
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +16,7 @@ from broker.metadata.topic_names import GROUP_OFFSETS
 from broker.network.waiting import NotYet
 from broker.transactions.requests import Identity, MarkersDue
 from broker.transactions.transaction import EPOCH_BUMP_VERSION, TransactionPartition
+from broker.transactions.verification import is_alive
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
@@ -21,13 +25,19 @@ from storage.errors import StorageError
 
 if TYPE_CHECKING:
     from broker.services import Services
+    from broker.transactions.remote_markers import RemoteMarkers
     from broker.transactions.service import TransactionService
 
 MARKERS_BEFORE_YIELD: Final = 20
 """Markers written in a row: then other transactions and requests have their turn."""
 
-RETRY_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 0.1
 """Before a marker is tried again, or the record that says that a transaction is over."""
+
+FORGETS: Final = frozenset(
+    (ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION)
+)
+"""The partition has its marker, or it cannot have anything of the transaction."""
 
 FENCED: Final = frozenset((ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED))
 """The partition knows a newer producer or coordinator: this marker must not be written, ever.
@@ -50,7 +60,8 @@ def write_marker(
     ``version`` is the transaction.version by which the transaction ends.
     """
     topic, index = partition
-    if services.image.partition(topic, index) is None:
+    image = services.image.partition(topic, index)
+    if image is None or services.node_id not in image.replicas:
         ticket.settle(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return
     try:
@@ -80,17 +91,36 @@ def write_marker(
     )
 
 
-class _Writing:
-    """The markers of one transaction: those that are still to be written, and what came of the others."""
+class Writing:
+    """The markers of one transaction: those that are still to be written, and those under way."""
 
-    __slots__ = ("due", "left", "partition", "tickets")
+    __slots__ = ("_open", "again", "due", "is_over", "left", "partition")
 
-    def __init__(self, partition: int, due: MarkersDue, partitions: Iterable[TransactionPartition]) -> None:
+    def __init__(self, partition: int, due: MarkersDue) -> None:
         self.partition = partition
         """The one of ``__transaction_state`` that keeps the transaction."""
         self.due = due
-        self.left = deque(partitions)
-        self.tickets: dict[TransactionPartition, Ticket[ErrorCode]] = {}
+        self.left = deque(due.partitions)
+        """Those whose turn is still to come."""
+        self.again: list[TransactionPartition] = []
+        """Those that have refused their marker for now."""
+        self._open = 0
+        self.is_over = False
+        """Nothing is to be written any more."""
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.partition, self.due.transactional_id
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.left and not self.again and not self._open
+
+    def begin_one(self) -> None:
+        self._open += 1
+
+    def end_one(self) -> None:
+        self._open -= 1
 
 
 class MarkerWriter:
@@ -103,18 +133,41 @@ class MarkerWriter:
     def __init__(self, service: "TransactionService") -> None:
         self._service = service
         self._services = service.services
-        self._writings: deque[_Writing] = deque()
+        self._writings: deque[Writing] = deque()
+        self._current: dict[tuple[int, str], Writing] = {}
+        """What is to be written of each transaction, whatever it waits for."""
         self._is_running = False
+
+    @cached_property
+    def _remote(self) -> "RemoteMarkers":
+        from broker.transactions.remote_markers import RemoteMarkers
+
+        return RemoteMarkers(self._service)
 
     def write_soon(self, partition: int, due: MarkersDue) -> None:
         """``partition`` is that of ``__transaction_state`` which keeps the transaction."""
-        self._begin(_Writing(partition, due, due.partitions))
+        writing = Writing(partition, due)
+        before = self._current.get(writing.key)
+        if before is not None:
+            before.is_over = True  # the shard was loaded again, and has found the transaction in its log
+        self._current[writing.key] = writing
+        self._begin(writing)
 
-    def _begin(self, writing: _Writing) -> None:
+    def forget(self, partition: int) -> None:
+        """Write nothing any more for this partition of ``__transaction_state``, which is led elsewhere."""
+        for writing in [each for each in self._current.values() if each.partition == partition]:
+            self._end(writing)
+
+    def _begin(self, writing: Writing) -> None:
         self._writings.append(writing)
         if not self._is_running and self._service.nursery is not None:
             self._is_running = True
             self._service.nursery.start_soon(self._run)
+
+    def _end(self, writing: Writing) -> None:
+        writing.is_over = True
+        if self._current.get(writing.key) is writing:
+            del self._current[writing.key]
 
     async def _run(self) -> None:
         written = 0
@@ -123,17 +176,17 @@ class MarkerWriter:
                 writing = self._writings.popleft()
                 await self._let_logs_be_made(writing)
                 written += self._write_some(writing)
-                if writing.left:
+                if writing.left and not writing.is_over:
                     self._writings.append(writing)
                 else:
-                    self._wait(writing)
+                    self._look_at(writing)
                 if written >= MARKERS_BEFORE_YIELD:
                     written = 0
                     await trio.lowlevel.checkpoint()
         finally:
             self._is_running = False
 
-    async def _let_logs_be_made(self, writing: _Writing) -> None:
+    async def _let_logs_be_made(self, writing: Writing) -> None:
         """Making a log costs an fsync, which a thread is waiting for if the topic is new."""
         partitions = self._services.partitions
         if partitions.missing:
@@ -142,61 +195,85 @@ class MarkerWriter:
             except NotYet as not_yet:
                 await not_yet.waiting.wait()
 
-    def _write_some(self, writing: _Writing) -> int:
+    def _write_some(self, writing: Writing) -> int:
         """Write a few of the markers that are missing; return how many."""
-        due, left = writing.due, writing.left
-        marker = EndTransactionMarker(due.is_commit, due.coordinator_epoch)
         written = 0
-        while left and written < MARKERS_BEFORE_YIELD:
-            each = left.popleft()
-            if self._exists(each):
-                ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
-                writing.tickets[each] = ticket
-                write_marker(self._services, each, due.identity, marker, ticket, version=due.version)
-                written += 1
+        while writing.left and not writing.is_over and written < MARKERS_BEFORE_YIELD:
+            each = writing.left.popleft()
+            partition = self._services.image.partition(*each)
+            if partition is None:
+                continue  # the topic was deleted: there is nobody to tell
+            ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
+            writing.begin_one()
+            self._write(writing, each, partition.leader, ticket)
+            self._hear(writing, each, ticket)
+            written += 1
         return written
 
-    def _wait(self, writing: _Writing) -> None:
-        """Go on when all markers are committed, or refused."""
-        waited_for = [ticket for ticket in writing.tickets.values() if not ticket.is_settled]
-        missing = len(waited_for)
+    def _write(
+        self, writing: Writing, partition: TransactionPartition, leader: int, ticket: Ticket[ErrorCode]
+    ) -> None:
+        due = writing.due
+        if leader == self._services.node_id:
+            marker = EndTransactionMarker(due.is_commit, due.coordinator_epoch)
+            write_marker(self._services, partition, due.identity, marker, ticket, version=due.version)
+        elif is_alive(self._services, leader):
+            self._remote.write(leader, writing, partition, ticket)
+        else:
+            ticket.settle(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # until there is a leader
+
+    def _hear(self, writing: Writing, partition: TransactionPartition, ticket: Ticket[ErrorCode]) -> None:
+        """Go on with what has become of one marker, when that is known."""
 
         def settled() -> None:
-            nonlocal missing
-            missing -= 1
-            if missing == 0:
-                self._written(writing)
+            writing.end_one()
+            code = ticket.outcome
+            if code in FENCED and not writing.is_over:
+                topic, index = partition
+                self._services.log.warn(
+                    f"transactional id {writing.due.transactional_id}: {topic}-{index} refuses its marker "
+                    f"with {code.name}; the transaction is left as it is"
+                )
+                self._end(writing)
+            elif code not in FORGETS:
+                writing.again.append(partition)
+                if len(writing.again) == 1:
+                    self._retry_soon(writing)
+            self._look_at(writing)
 
-        for ticket in waited_for:
-            ticket.when_settled(settled)
-        if not waited_for:
-            self._written(writing)
+        ticket.then(settled)
 
-    def _exists(self, partition: TransactionPartition) -> bool:
-        """Whether there is anybody to tell: a topic may have been deleted."""
-        return self._services.image.partition(*partition) is not None
+    def _retry_soon(self, writing: Writing) -> None:
+        """Several that are refused at about the same time are tried again together."""
 
-    def _written(self, writing: _Writing) -> None:
-        partition, due = writing.partition, writing.due
-        outcomes = {each: ticket.outcome for each, ticket in writing.tickets.items()}
-        refused = [each for each, code in outcomes.items() if code in FENCED]
-        if refused:
-            topic, index = refused[0]
-            self._services.log.warn(
-                f"transactional id {due.transactional_id}: {topic}-{index} refuses its marker with "
-                f"{outcomes[refused[0]].name}; the transaction is left as it is"
-            )
-            return
-        again = tuple(each for each, code in outcomes.items() if code is not ErrorCode.NONE)
-        if again:
-            self._retry(partition, due, again)
-        else:
-            self._complete(partition, due)
+        async def write_again() -> None:
+            await trio.sleep(RETRY_SECONDS)
+            writing.left.extend(writing.again)
+            writing.again.clear()
+            if self.is_valid(writing):
+                self._begin(writing)
+
+        if self._service.nursery is not None:
+            self._service.nursery.start_soon(write_again)
+
+    def is_valid(self, writing: Writing) -> bool:
+        """Whether its markers are still this broker's to write."""
+        due = writing.due
+        if not writing.is_over and not self._service.has_epoch(writing.partition, due.coordinator_epoch):
+            self._end(writing)
+        return not writing.is_over
+
+    def _look_at(self, writing: Writing) -> None:
+        if writing.is_complete and self.is_valid(writing):
+            self._end(writing)
+            self._complete(writing.partition, writing.due)
 
     def _complete(self, partition: int, due: MarkersDue) -> None:
+        """Every partition has its marker: let the coordinator keep that."""
+
         def completed() -> None:
             if ticket.outcome not in (ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE):
-                self._retry(partition, due, ())  # unless somebody else has become the coordinator
+                self._complete_later(partition, due)
 
         ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
         self._service.ask_partition(
@@ -204,11 +281,13 @@ class MarkerWriter:
         )
         ticket.then(completed)
 
-    def _retry(self, partition: int, due: MarkersDue, partitions: tuple[TransactionPartition, ...]) -> None:
-        async def write_again() -> None:
+    def _complete_later(self, partition: int, due: MarkersDue) -> None:
+        """Try again, unless somebody else has become the coordinator."""
+
+        async def complete_again() -> None:
             await trio.sleep(RETRY_SECONDS)
             if self._service.has_epoch(partition, due.coordinator_epoch):
-                self._begin(_Writing(partition, due, partitions))
+                self._complete(partition, due)
 
         if self._service.nursery is not None:
-            self._service.nursery.start_soon(write_again)
+            self._service.nursery.start_soon(complete_again)

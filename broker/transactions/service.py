@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.services import Services
     from broker.transactions.machine import TransactionMachine
     from broker.transactions.markers import MarkerWriter
+    from broker.transactions.remote_verification import RemoteVerification
     from broker.transactions.settings import TransactionSettings
 
 
@@ -45,6 +46,18 @@ class TransactionService(CoordinatorService["TransactionMachine"]):
         from broker.transactions.markers import MarkerWriter
 
         return MarkerWriter(self)
+
+    @cached_property
+    def remote_verification(self) -> RemoteVerification:
+        """How partitions led here ask coordinators that are other brokers."""
+        from broker.transactions.remote_verification import RemoteVerification
+
+        return RemoteVerification(self.services, self)
+
+    def shard_has_ended(self, partition: int) -> None:
+        """Whoever leads the partition now goes on with what was to be written for it."""
+        if "markers" in self.__dict__:
+            self.markers.forget(partition)
 
     @property
     def feature_level(self) -> int:

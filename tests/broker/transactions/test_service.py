@@ -12,7 +12,7 @@ import trio.testing
 from broker.metadata.image import MetadataImage
 from broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from broker.network.waiting import Waiting
-from broker.transactions.markers import MARKERS_BEFORE_YIELD
+from broker.transactions.markers import MARKERS_BEFORE_YIELD, RETRY_SECONDS
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -261,7 +261,7 @@ async def test_a_disk_that_refuses_a_marker_is_asked_again(autojump_clock: trio.
         assert produce(broker, writer) == 0
         file_system.refuse("write", errno.EIO, path_suffix="t-0/00000000000000000000.log")
         assert end(broker, writer, COMMIT) == 0
-        await trio.sleep(0.5)
+        await trio.sleep(RETRY_SECONDS / 2)
         assert state(broker) == "PrepareCommit"
         assert last_stable(broker) == 0
         await trio.sleep(2)

@@ -1,0 +1,59 @@
+"""Asking other brokers about many things: what comes while a request is under way goes into the next one."""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import trio
+
+    from broker.network.node_client import NodeClient
+    from broker.services import Services
+
+Item = TypeVar("Item")
+
+
+class NodeBatches(Generic[Item]):
+    """One queue, and while there is something in it one task and one request under way, for each broker.
+
+    ``exchange`` takes from the queue's beginning what goes into one request, asks, and tells whoever waits;
+    it lets no ``NodeUnreachable`` escape.  Each purpose has connections of its own, so that slow answers hold
+    back nothing else.
+    """
+
+    def __init__(
+        self,
+        services: "Services",
+        nursery: "Callable[[], trio.Nursery | None]",
+        purpose: str,
+        exchange: "Callable[[int, NodeClient, deque[Item]], Awaitable[None]]",
+    ) -> None:
+        """``nursery`` is that of the service which asks, None when it serves no longer.
+
+        ``exchange`` is given the broker's id, the connection and the queue.
+        """
+        self._services = services
+        self._nursery = nursery
+        self._purpose = purpose
+        self._exchange = exchange
+        self._queues: dict[int, deque[Item]] = {}
+
+    def add(self, broker_id: int, item: Item) -> None:
+        """Ask soon."""
+        queue = self._queues.get(broker_id)
+        if queue is not None:
+            queue.append(item)
+            return
+        nursery = self._nursery()
+        if nursery is not None:  # otherwise the broker stops, and nobody waits any more
+            queue = self._queues[broker_id] = deque((item,))
+            nursery.start_soon(self._serve, broker_id, queue)
+
+    async def _serve(self, broker_id: int, queue: "deque[Item]") -> None:
+        client = self._services.nodes.new_client(broker_id, self._purpose)
+        try:
+            while queue:
+                await self._exchange(broker_id, client, queue)
+        finally:
+            client.close()
+            del self._queues[broker_id]
