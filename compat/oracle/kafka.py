@@ -47,7 +47,15 @@ class KafkaNode:
         heap_mebibytes: int = 400,
         java_options: Sequence[str] = SMALL_JAVA,
         environment: Mapping[str, str] | None = None,
+        node_id: int = 1,
+        roles: str = "broker,controller",
+        controllers: str | None = None,
     ) -> None:
+        """``controllers`` are the addresses of controllers of the cluster; this node is the only one without.
+
+        A node that is no controller has nobody at its address ``controller``, and one that is no broker none
+        at ``bootstrap``.
+        """
         self.folder = folder
         self.data = folder / "data"
         self.log = folder / "kafka.log"
@@ -58,14 +66,16 @@ class KafkaNode:
         self._process: subprocess.Popen[bytes] | None = None
         self.stop_timeout_seconds: float = STOP_TIMEOUT_SECONDS
         self._properties = folder / "server.properties"
-        listeners = f"PLAINTEXT://{self.bootstrap},CONTROLLER://{self.controller}"
+        self.roles = roles.split(",")
+        at = {"broker": f"PLAINTEXT://{self.bootstrap}", "controller": f"CONTROLLER://{self.controller}"}
+        listeners = ",".join(at[role] for role in self.roles)
         self.settings = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
+            "process.roles": roles,
+            "node.id": str(node_id),
             "controller.listener.names": "CONTROLLER",
             "listeners": listeners,
             "advertised.listeners": listeners,
-            "controller.quorum.bootstrap.servers": self.controller,
+            "controller.quorum.bootstrap.servers": controllers or self.controller,
             "log.dirs": str(self.data),
             **SMALL_NODE,
             **(settings or {}),
@@ -82,11 +92,16 @@ class KafkaNode:
         bootstrap, controller = kept.read_text().split()
         return bootstrap, controller
 
-    def format(self, *arguments: str) -> None:
-        """Format the log directory as ``kafka-storage`` does; once in the life of a folder."""
-        cluster_id = run_tool("kafka-storage", "random-uuid").output.strip()
+    def format(self, *arguments: str, cluster_id: str | None = None) -> None:
+        """Format the log directory as ``kafka-storage`` does; once in the life of a folder.
+
+        Without ``cluster_id`` it is the first node of a new cluster.  ``arguments`` say who votes, where that
+        is not this node alone.
+        """
+        is_first = cluster_id is None
+        cluster_id = cluster_id or run_tool("kafka-storage", "random-uuid").output.strip()
         options = ["--cluster-id", cluster_id, "--config", str(self._properties)]
-        if not self.settings.get("controller.quorum.voters"):
+        if is_first and not self.settings.get("controller.quorum.voters"):
             options.append("--standalone")
         done = run_tool("kafka-storage", "format", *options, *arguments)
         if done.exit_code:
@@ -129,7 +144,7 @@ class KafkaNode:
         process = self._process
         assert process is not None
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while not answers_api_versions(self.bootstrap):
+        while not answers_api_versions(self.bootstrap if "broker" in self.roles else self.controller):
             if process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise RuntimeError(f"Kafka did not start:\n{self.log.read_text()[-4000:]}")
