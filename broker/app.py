@@ -28,6 +28,7 @@ from broker.controller.topic_news import TopicNews
 from broker.errors import KafkaError, StartupError
 from broker.groups.service import open_groups
 from broker.identifiers import Identifiers
+from broker.life.channel import open_channel
 from broker.logs import Level, Log
 from broker.metadata.endpoints import Advertised
 from broker.metadata.feed import Publish
@@ -203,7 +204,7 @@ async def serve(
             services.nodes = Nodes(services)
             services.advertised = Advertised(services.node_id, _unaddressed(services.config))
             services.automatic_topics = AutomaticTopics(services)
-            services.producer_ids = ProducerIds(controller, services.node_id)
+            services.producer_ids = ProducerIds(services)
             services.telemetry = TelemetryService(services)
             services.quotas = quotas = ClientQuotas(services.config, services.clock)
             quotas.load(controller.image)
@@ -229,6 +230,7 @@ async def serve(
             async with (
                 _starting(services.config) as starting,
                 _running(controller),
+                open_channel(services) as services.channel,
                 open_voter_changes(services) as services.voter_changes,
                 open_partitions(services, directories) as services.partitions,
                 open_groups(services) as services.groups,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from broker.controller.service import ControllerService
     from broker.groups.service import GroupService
     from broker.identifiers import Identifiers
+    from broker.life.channel import ControllerChannel
     from broker.logs import Log
     from broker.metadata.endpoints import Advertised
     from broker.metadata.feed import MetadataFeed
@@ -43,6 +44,7 @@ class Services:
     cluster_id: str
     metadata: "MetadataFeed"
     controller: "ControllerService"
+    channel: "ControllerChannel"
     voter_changes: "VoterChanges"
     transport: "Transport"
     nodes: "Nodes"

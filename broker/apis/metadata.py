@@ -7,7 +7,6 @@ from broker.metadata import topic_names
 from broker.metadata.client_view import ClientView
 from broker.metadata.image import MetadataImage, PartitionImage, TopicImage
 from broker.network.call import Call
-from broker.quotas.mutations import mutation_quota
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataRequest,
@@ -73,9 +72,7 @@ def by_names(
             missing.append(name)
     valid = [name for name in missing if topic_names.fault_in(name) is None]
     if valid and request.allow_auto_topic_creation and call.services.config.get("auto.create.topics.enable"):
-        # Kafka's brokers ask for them in their clients' names, by a version that may be refused (KIP-599).
-        quota = mutation_quota(call, strict_from=0)
-        call.services.automatic_topics.create(valid, quota.take)
+        call.services.automatic_topics.create(valid, call)
     for name in missing:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if name in valid else ErrorCode.INVALID_TOPIC_EXCEPTION
         is_internal = name in topic_names.INTERNAL_TOPICS

@@ -26,6 +26,8 @@ class Api(NamedTuple):
     """Whether ApiVersions tells of it; the others are answered all the same."""
     on_broker: bool
     on_controller: bool
+    is_forwardable: bool
+    """Whether a broker passes a client's request on to the controller (KIP-590)."""
     may_overlap: bool
     """Whether a request may start while an earlier one of this API on the connection is unanswered."""
 
@@ -40,6 +42,7 @@ def _api(
     is_announced: bool = True,
     on_broker: bool = True,
     on_controller: bool = False,
+    is_forwardable: bool = False,
     may_overlap: bool = False,
 ) -> Api:
     return Api(
@@ -52,8 +55,19 @@ def _api(
         is_announced=is_announced,
         on_broker=on_broker,
         on_controller=on_controller,
+        is_forwardable=is_forwardable,
         may_overlap=may_overlap,
     )
+
+
+def _forwardable(key: ApiKey, first: int, last: int) -> Api:
+    """A client's wish that only the controller can carry out: brokers pass it on."""
+    return _api(key, first, last, on_controller=True, is_forwardable=True)
+
+
+def _inner(key: ApiKey, first: int, last: int) -> Api:
+    """What brokers and controllers ask the controller, and clients never see."""
+    return _api(key, first, last, on_broker=False, on_controller=True)
 
 
 APIS: Final[dict[int, Api]] = {
@@ -75,8 +89,8 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.LIST_GROUPS, 0, 5),
         _api(ApiKey.SASL_HANDSHAKE, 0, 1, on_controller=True),
         _api(ApiKey.API_VERSIONS, 0, 5, on_controller=True),
-        _api(ApiKey.CREATE_TOPICS, 2, 7, on_controller=True),
-        _api(ApiKey.DELETE_TOPICS, 1, 6, on_controller=True),
+        _forwardable(ApiKey.CREATE_TOPICS, 2, 7),
+        _forwardable(ApiKey.DELETE_TOPICS, 1, 6),
         _api(ApiKey.DELETE_RECORDS, 0, 2),
         _api(ApiKey.INIT_PRODUCER_ID, 0, 6, unstable_from=6),
         _api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
@@ -86,48 +100,51 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.WRITE_TXN_MARKERS, 1, 2),
         _api(ApiKey.TXN_OFFSET_COMMIT, 0, 6),
         _api(ApiKey.DESCRIBE_ACLS, 1, 3, on_controller=True),
-        _api(ApiKey.CREATE_ACLS, 1, 3, on_controller=True),
-        _api(ApiKey.DELETE_ACLS, 1, 3, on_controller=True),
+        _forwardable(ApiKey.CREATE_ACLS, 1, 3),
+        _forwardable(ApiKey.DELETE_ACLS, 1, 3),
         _api(ApiKey.DESCRIBE_CONFIGS, 1, 4, on_controller=True),
-        _api(ApiKey.ALTER_CONFIGS, 0, 2, on_controller=True),
+        _forwardable(ApiKey.ALTER_CONFIGS, 0, 2),
         _api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2),
         _api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5),
         _api(ApiKey.SASL_AUTHENTICATE, 0, 2, on_controller=True),
-        _api(ApiKey.CREATE_PARTITIONS, 0, 3, on_controller=True),
-        _api(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3, on_controller=True),
-        _api(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2, on_controller=True),
-        _api(ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2, on_controller=True),
+        _forwardable(ApiKey.CREATE_PARTITIONS, 0, 3),
+        _forwardable(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3),
+        _forwardable(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2),
+        _forwardable(ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2),
         _api(ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3, on_controller=True),
         _api(ApiKey.DELETE_GROUPS, 0, 3),
-        _api(ApiKey.ELECT_LEADERS, 0, 2, on_controller=True),
-        _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, on_controller=True),
-        _api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, on_controller=True),
-        _api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, on_controller=True),
+        _forwardable(ApiKey.ELECT_LEADERS, 0, 2),
+        _forwardable(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1),
+        _forwardable(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1),
+        _forwardable(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0),
         _api(ApiKey.OFFSET_DELETE, 0, 0),
         _api(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
-        _api(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_controller=True),
+        _forwardable(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1),
         _api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, on_controller=True),
-        _api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, on_controller=True),
-        _api(ApiKey.DESCRIBE_QUORUM, 0, 2, on_controller=True),
-        _api(ApiKey.UPDATE_FEATURES, 0, 2, on_controller=True),
+        _forwardable(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0),
+        _forwardable(ApiKey.DESCRIBE_QUORUM, 0, 2),
+        _forwardable(ApiKey.UPDATE_FEATURES, 0, 2),
         _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, on_controller=True),
         _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0),
-        _api(ApiKey.UNREGISTER_BROKER, 0, 0, on_controller=True),
+        _inner(ApiKey.BROKER_HEARTBEAT, 0, 2),
+        _forwardable(ApiKey.UNREGISTER_BROKER, 0, 0),
         _api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),
         _api(ApiKey.LIST_TRANSACTIONS, 0, 2),
+        _inner(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0),
         _api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
         _api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
         # As in Kafka, clients are not asked for metrics that nobody receives.
         _api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, is_announced=False),
         _api(ApiKey.PUSH_TELEMETRY, 0, 0, is_announced=False),
+        _inner(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0),
         _api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
         _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
         _api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1),
         _api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1),
         _api(ApiKey.SHARE_FETCH, 1, 2),
         _api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
-        _api(ApiKey.ADD_RAFT_VOTER, 0, 1, on_controller=True),
-        _api(ApiKey.REMOVE_RAFT_VOTER, 0, 0, on_controller=True),
+        _forwardable(ApiKey.ADD_RAFT_VOTER, 0, 1),
+        _forwardable(ApiKey.REMOVE_RAFT_VOTER, 0, 0),
         _api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0),
         _api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0),
         _api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1),
@@ -139,7 +156,7 @@ APIS: Final[dict[int, Api]] = {
         _api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0),
         _api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0),
         _api(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, 0),
-        _api(ApiKey.UNREGISTER_CONTROLLER, 0, 0, on_controller=True),
+        _forwardable(ApiKey.UNREGISTER_CONTROLLER, 0, 0),
     )
 }
 """Every API served, by key, in the order of the keys."""

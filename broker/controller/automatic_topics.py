@@ -4,17 +4,21 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from broker.controller.decision import Decision
 from broker.metadata import topic_names
 from broker.metadata.image import MetadataImage
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
-    from broker.controller.topics import NewTopic, TakePermits, TopicDefaults, TopicResult
+    from broker.controller.topics import TopicDefaults
+    from broker.network.call import Call
     from broker.services import Services
+    from protocol.messages.create_topics import CreatableTopic, CreateTopicsResponse
 
 NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
+
+BY_DEFAULT: Final = -1
+"""Partitions or replicas of a new topic: as many as the controller's settings say."""
 
 Done = Callable[[KafkaError | None], None]
 
@@ -41,21 +45,21 @@ class AutomaticTopics:
         self._services = services
         self._under_way: dict[str, list[Done]] = {}
 
-    def create(self, names: Iterable[str], take_permits: "TakePermits | None" = None) -> None:
+    def create(self, names: Iterable[str], client: "Call | None" = None) -> None:
         """Begin to create these topics.  Who asks again later will find them, or that they cannot be made.
 
-        ``take_permits`` asks the quota of whoever wants them.
+        ``client`` is the request behind which they are made: its sender's quota is asked.
         """
         for name in names:
             if name != topic_names.CLUSTER_METADATA:
-                self.ensure(name, _ignore, take_permits=take_permits)
+                self.ensure(name, _ignore, client=client)
 
     def ensure(
         self,
         name: str,
         done: Done,
         settings: Mapping[str, str] = NO_SETTINGS,
-        take_permits: "TakePermits | None" = None,
+        client: "Call | None" = None,
     ) -> None:
         """Call ``done`` when the topic exists, at once if it does, or with the reason why it cannot be made.
 
@@ -71,17 +75,20 @@ class AutomaticTopics:
             return
         self._under_way[name] = [done]
 
-        def command(image: MetadataImage) -> "Decision[dict[str, TopicResult]]":
-            from broker.controller.topics import create_topics, everything
+        from protocol.messages.create_topics import CreateTopicsRequest
 
-            wanted = [self._wanted(image, name, settings)]
-            return create_topics(image, wanted, topic_defaults(self._services), take_permits or everything)
+        services = self._services
+        services.channel.submit(
+            CreateTopicsRequest(
+                topics=[self._wanted(services.image, name, settings)],
+                timeout_ms=services.config.get("request.timeout.ms"),
+            ),
+            lambda answer: self._finish(name, answer),
+            client=client,
+        )
 
-        self._services.controller.submit(command, lambda outcome: self._finish(name, outcome))
-
-    def _finish(self, name: str, outcome: "dict[str, TopicResult] | KafkaError") -> None:
-        result = outcome if isinstance(outcome, KafkaError) else outcome[name]
-        error = result if isinstance(result, KafkaError) else None
+    def _finish(self, name: str, answer: "CreateTopicsResponse | KafkaError") -> None:
+        error = answer if isinstance(answer, KafkaError) else refusal(answer, name)
         if error is not None and error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
             error = None
         if error is not None:
@@ -89,27 +96,25 @@ class AutomaticTopics:
         for done in self._under_way.pop(name):
             done(error)
 
-    def _wanted(self, image: MetadataImage, name: str, settings: Mapping[str, str]) -> "NewTopic":
-        from broker.controller.topics import NewTopic
-
+    def _wanted(self, image: MetadataImage, name: str, settings: Mapping[str, str]) -> "CreatableTopic":
         get = self._services.config.get
         if name == topic_names.GROUP_OFFSETS:
-            return NewTopic(
+            return _creatable(
                 name,
                 get("offsets.topic.num.partitions"),
                 _at_most_alive(image, get("offsets.topic.replication.factor")),
-                settings={
+                {
                     "cleanup.policy": "compact",
                     "compression.type": "producer",
                     "segment.bytes": str(get("offsets.topic.segment.bytes")),
                 },
             )
         if name == topic_names.TRANSACTION_STATE:
-            return NewTopic(
+            return _creatable(
                 name,
                 get("transaction.state.log.num.partitions"),
                 _at_most_alive(image, get("transaction.state.log.replication.factor")),
-                settings={
+                {
                     "cleanup.policy": "compact",
                     "compression.type": "uncompressed",
                     "min.insync.replicas": str(get("transaction.state.log.min.isr")),
@@ -118,11 +123,11 @@ class AutomaticTopics:
                 },
             )
         if name == topic_names.SHARE_GROUP_STATE:
-            return NewTopic(
+            return _creatable(
                 name,
                 get("share.coordinator.state.topic.num.partitions"),
                 _at_most_alive(image, get("share.coordinator.state.topic.replication.factor")),
-                settings={
+                {
                     "cleanup.policy": "delete",
                     "compression.type": "producer",
                     "min.insync.replicas": str(get("share.coordinator.state.topic.min.isr")),
@@ -130,7 +135,34 @@ class AutomaticTopics:
                     "segment.bytes": str(get("share.coordinator.state.topic.segment.bytes")),
                 },
             )
-        return NewTopic(name, settings=settings)
+        is_set = self._services.config.is_set
+        return _creatable(
+            name,
+            get("num.partitions") if is_set("num.partitions") else BY_DEFAULT,
+            get("default.replication.factor") if is_set("default.replication.factor") else BY_DEFAULT,
+            settings,
+        )
+
+
+def _creatable(
+    name: str, partition_count: int, replication_factor: int, settings: Mapping[str, str]
+) -> "CreatableTopic":
+    from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+
+    return CreatableTopic(
+        name=name,
+        num_partitions=partition_count,
+        replication_factor=replication_factor,
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
+    )
+
+
+def refusal(answer: "CreateTopicsResponse", name: str) -> KafkaError | None:
+    """Why this topic of a CreateTopics request was not made; None if it was."""
+    for topic in answer.topics:
+        if topic.name == name and topic.error_code:
+            return KafkaError(ErrorCode(topic.error_code), topic.error_message)
+    return None
 
 
 def _at_most_alive(image: MetadataImage, replication_factor: int) -> int:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from broker.controller.producer_ids import BLOCK_SIZE, ProducerIdBlock, allocate_producer_ids
+from broker.controller.producer_ids import BLOCK_SIZE, ProducerIdBlock
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
-    from broker.controller.service import ControllerService
+    from broker.services import Services
+    from protocol.messages.allocate_producer_ids import AllocateProducerIdsResponse
 
 PREFETCH_BELOW: Final = BLOCK_SIZE // 10
 """With fewer ids than this left, the next block is fetched."""
@@ -23,9 +24,8 @@ class ProducerIds:
     A block lost by a restart is not used again: there are enough of them.
     """
 
-    def __init__(self, controller: "ControllerService", node_id: int) -> None:
-        self._controller = controller
-        self._node_id = node_id
+    def __init__(self, services: "Services") -> None:
+        self._services = services
         self._next = 0
         self._end = 0
         self._fetched: ProducerIdBlock | None = None
@@ -71,27 +71,33 @@ class ProducerIds:
     def _fetch(self) -> None:
         if self._is_fetching:
             return
-        broker = self._controller.image.brokers.get(self._node_id)
+        services = self._services
+        broker = services.image.brokers.get(services.node_id)
         if broker is None:
             self._refuse(
                 KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The broker is not registered yet.")
             )
             return
-        epoch = broker.epoch
+        from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+
         self._is_fetching = True
-        self._controller.submit(
-            lambda image: allocate_producer_ids(image, self._node_id, epoch), self._fetched_block
+        services.channel.submit(
+            AllocateProducerIdsRequest(broker_id=broker.id, broker_epoch=broker.epoch), self._fetched_block
         )
 
-    def _fetched_block(self, outcome: ProducerIdBlock | KafkaError) -> None:
+    def _fetched_block(self, answer: "AllocateProducerIdsResponse | KafkaError") -> None:
         self._is_fetching = False
-        if isinstance(outcome, KafkaError):
-            self._refuse(outcome)
+        if isinstance(answer, KafkaError):
+            self._refuse(answer)
             return
+        if answer.error_code:
+            self._refuse(KafkaError(ErrorCode(answer.error_code)))
+            return
+        block = ProducerIdBlock(answer.producer_id_start, answer.producer_id_len)
         if self._next == self._end:
-            self._use(outcome)
+            self._use(block)
         else:
-            self._fetched = outcome
+            self._fetched = block
         waiting, self._waiting = self._waiting, []
         for ready in waiting:
             self.when_at_hand(ready)

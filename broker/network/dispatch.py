@@ -49,7 +49,7 @@ class Dispatcher:
     def __init__(self, services: "Services", apis: Iterable[Api]) -> None:
         self._services = services
         self._quotas = services.quotas
-        self._apis = {int(api.key): _ServedApi(api) for api in apis}
+        self._apis = {int(api.key): ServedApi(api) for api in apis}
         services.log.on_requests(self._log_requests)
 
     def _log_requests(self, are_wanted: bool) -> None:
@@ -141,14 +141,14 @@ class Dispatcher:
         except Exception as error:
             return self._encode_failure(pending.api, pending.request, pending.call, error)
 
-    def _load(self, api: "_ServedApi") -> None:
+    def _load(self, api: "ServedApi") -> None:
         try:
             api.load()
         except Exception as error:
             self._services.log.failure(f"the code of {api.name} cannot be loaded", error)
             raise CloseConnection(f"{api.name} cannot be served") from error
 
-    def _encode(self, api: "_ServedApi", call: Call, answer: object) -> list[Part]:
+    def _encode(self, api: "ServedApi", call: Call, answer: object) -> list[Part]:
         meter = call.meter
         if meter is not None:
             throttle_ms = meter.settle(api.key, answer)
@@ -176,9 +176,7 @@ class Dispatcher:
             meter.has_answered()
         return parts
 
-    def _encode_failure(
-        self, api: "_ServedApi", request: Message, call: Call, error: Exception
-    ) -> list[Part]:
+    def _encode_failure(self, api: "ServedApi", request: Message, call: Call, error: Exception) -> list[Part]:
         """The answer to a request whose handler raised ``error``."""
         log = self._services.log
         code = error_code_of(error)
@@ -196,7 +194,7 @@ class Dispatcher:
         raise CloseConnection(f"{api.name} failed with {code.name}, which its answer cannot say") from error
 
     def _refuse_version(
-        self, api: "_ServedApi", frame: memoryview, version: int, correlation_id: int
+        self, api: "ServedApi", frame: memoryview, version: int, correlation_id: int
     ) -> list[Part]:
         """Close, except that a client which asks for the versions is told how to ask (KIP-511)."""
         if api.key != ApiKey.API_VERSIONS:
@@ -223,7 +221,7 @@ class PendingRequest:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        api: "_ServedApi",
+        api: "ServedApi",
         request: Message,
         call: Call,
         waiting: Waiting[Any],
@@ -242,7 +240,7 @@ class PendingRequest:
         return self._dispatcher.finish(self)
 
 
-class _ServedApi:
+class ServedApi:
     """One line of the table, with the code behind it, imported with its first request."""
 
     __slots__ = (

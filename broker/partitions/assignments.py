@@ -5,16 +5,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
-from broker.controller.brokers import known_broker
-from broker.controller.start import topic_rules
 from broker.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from broker.controller.decision import Decision
-    from broker.metadata.image import MetadataImage
     from broker.services import Services
+    from protocol.messages.assign_replicas_to_dirs import (
+        AssignReplicasToDirsRequest,
+        AssignReplicasToDirsResponse,
+    )
 
 AT_ONCE_MAX: Final = 2250
 """Assignments in one request, as in Kafka."""
@@ -24,6 +22,10 @@ RETRY_SECONDS: Final = 1.0
 
 WhenAssigned = Callable[[KafkaError | None], None]
 """Told once: None when the assignment is committed, or why it cannot be."""
+
+
+_Key = tuple[bytes, int]
+"""The id of a topic, and a partition of it."""
 
 
 class _Pending(NamedTuple):
@@ -36,7 +38,7 @@ class Assignments:
 
     def __init__(self, services: "Services") -> None:
         self._services = services
-        self._pending: dict[tuple[bytes, int], _Pending] = {}
+        self._pending: dict[_Key, _Pending] = {}
         self._is_under_way = False
         self._gathers = False
         self._is_urgent = False
@@ -77,33 +79,34 @@ class Assignments:
     def _send(self) -> None:
         if self._is_under_way or not self._pending:
             return
-        from broker.controller.directories import Assignment, assign_replicas
-
+        services = self._services
+        broker = services.image.brokers.get(services.node_id)
         keys = list(self._pending)[:AT_ONCE_MAX]
         sent = {key: self._pending.pop(key) for key in keys}
-        assignments = [Assignment(*key, pending.directory) for key, pending in sent.items()]
-        node_id = self._services.node_id
-
-        def command(image: "MetadataImage") -> "Decision[Sequence[ErrorCode]]":
-            epoch = known_broker(image, node_id).epoch
-            return assign_replicas(image, node_id, epoch, assignments, topic_rules(self._services, image))
-
         self._is_under_way = True
         self._is_urgent = any(pending.done is not None for pending in self._pending.values())
-        self._services.controller.submit(command, lambda outcome: self._answered(sent, outcome))
+        if broker is None:
+            self._answered(sent, KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED))
+            return
+        request = _request(services.node_id, broker.epoch, sent)
+        services.channel.submit(request, lambda answer: self._answered(sent, answer))
 
     def _answered(
-        self, sent: dict[tuple[bytes, int], _Pending], outcome: "Sequence[ErrorCode] | KafkaError"
+        self, sent: dict[_Key, _Pending], answer: "AssignReplicasToDirsResponse | KafkaError"
     ) -> None:
         self._is_under_way = False
-        if isinstance(outcome, KafkaError):
-            self._services.log.warn_seldom(f"directories of replicas could not be noted yet: {outcome}")
+        if not isinstance(answer, KafkaError) and answer.error_code:
+            answer = KafkaError(ErrorCode(answer.error_code))
+        if isinstance(answer, KafkaError):
+            self._services.log.warn_seldom(f"directories of replicas could not be noted yet: {answer}")
             for key, pending in sent.items():
                 if self._pending.setdefault(key, pending) is not pending and pending.done is not None:
                     pending.done(KafkaError(ErrorCode.OPERATION_NOT_ATTEMPTED))
             self._services.partitions.start_soon(self._retry)
             return
-        for pending, code in zip(sent.values(), outcome, strict=True):
+        codes = _codes(answer)
+        for key, pending in sent.items():
+            code = codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR)
             if pending.done is not None:
                 pending.done(None if code is ErrorCode.NONE else KafkaError(code))
         if self._is_time:
@@ -112,3 +115,48 @@ class Assignments:
     async def _retry(self) -> None:
         await trio.sleep(RETRY_SECONDS)
         self._send()
+
+
+def _request(
+    broker_id: int, broker_epoch: int, pending: "dict[_Key, _Pending]"
+) -> "AssignReplicasToDirsRequest":
+    from protocol.messages.assign_replicas_to_dirs import (
+        AssignReplicasToDirsRequest,
+        AssignReplicasToDirsRequestDirectoryData,
+        AssignReplicasToDirsRequestPartitionData,
+        AssignReplicasToDirsRequestTopicData,
+    )
+
+    directories: dict[bytes, dict[bytes, list[int]]] = {}
+    for (topic_id, partition), (directory, _) in pending.items():
+        directories.setdefault(directory, {}).setdefault(topic_id, []).append(partition)
+    return AssignReplicasToDirsRequest(
+        broker_id=broker_id,
+        broker_epoch=broker_epoch,
+        directories=[
+            AssignReplicasToDirsRequestDirectoryData(
+                id=directory,
+                topics=[
+                    AssignReplicasToDirsRequestTopicData(
+                        topic_id=topic_id,
+                        partitions=[
+                            AssignReplicasToDirsRequestPartitionData(partition_index=index)
+                            for index in indexes
+                        ],
+                    )
+                    for topic_id, indexes in topics.items()
+                ],
+            )
+            for directory, topics in directories.items()
+        ],
+    )
+
+
+def _codes(answer: "AssignReplicasToDirsResponse") -> dict[_Key, ErrorCode]:
+    """What became of each replica."""
+    return {
+        (topic.topic_id, partition.partition_index): ErrorCode(partition.error_code)
+        for directory in answer.directories
+        for topic in directory.topics
+        for partition in topic.partitions
+    }

@@ -1,36 +1,30 @@
 """What the controller is told of this broker's log directories beside who lies where."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import trio
 
-from broker.controller.brokers import known_broker
-from broker.controller.start import topic_rules
-from broker.errors import KafkaError
+from broker.errors import ErrorCode, KafkaError
 from broker.metadata.features import writes_cordoned_directories
 from broker.partitions.assignments import RETRY_SECONDS
 
 if TYPE_CHECKING:
-    from broker.controller.decision import Decision
-    from broker.metadata.image import MetadataImage
     from broker.services import Services
+    from protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 
 async def report_offline(services: "Services", directory_id: bytes) -> None:
     """A directory has failed.  Raises KafkaError if that cannot be told in ``log.dir.failure.timeout.ms``."""
-    from broker.controller.directories import take_directories_offline
-
-    def command(image: "MetadataImage") -> "Decision[None]":
-        epoch = known_broker(image, services.node_id).epoch
-        rules = topic_rules(services, image)
-        return take_directories_offline(image, services.node_id, epoch, [directory_id], rules)
-
     give_up_at = trio.current_time() + services.config.get("log.dir.failure.timeout.ms") / 1000
     while True:
         try:
-            await services.controller.perform(command)
-            return
+            request = _heartbeat(services, offline=[directory_id])
+            left = max(0.0, give_up_at - trio.current_time())
+            answer: BrokerHeartbeatResponse = await services.channel.ask(request, timeout_seconds=left)
+            if not answer.error_code:
+                return
+            raise KafkaError(ErrorCode(answer.error_code))
         except KafkaError as error:
             if trio.current_time() >= give_up_at:
                 raise
@@ -47,14 +41,35 @@ def report_cordoned(services: "Services", cordoned: Collection[bytes]) -> None:
         or set(cordoned) == set(broker.cordoned_directories or ())
     ):
         return
-    from broker.controller.directories import cordon_directories
 
-    def command(image: "MetadataImage") -> "Decision[None]":
-        epoch = known_broker(image, services.node_id).epoch
-        return cordon_directories(image, services.node_id, epoch, sorted(cordoned))
+    def done(answer: "BrokerHeartbeatResponse | KafkaError") -> None:
+        if not isinstance(answer, KafkaError):
+            if not answer.error_code:
+                return
+            answer = KafkaError(ErrorCode(answer.error_code))
+        services.log.error(f"the controller does not know which directories are cordoned: {answer}")
 
-    def done(outcome: KafkaError | None) -> None:
-        if outcome is not None:
-            services.log.error(f"the controller does not know which directories are cordoned: {outcome}")
+    services.channel.submit(_heartbeat(services, cordoned=sorted(cordoned)), done)
 
-    services.controller.submit(command, done)
+
+def _heartbeat(
+    services: "Services", *, offline: Sequence[bytes] = (), cordoned: Sequence[bytes] | None = None
+) -> "BrokerHeartbeatRequest":
+    """A heartbeat that changes nothing but what is known of directories.
+
+    Raises BROKER_ID_NOT_REGISTERED.
+    """
+    from protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+
+    image = services.image
+    broker = image.brokers.get(services.node_id)
+    if broker is None:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED)
+    return BrokerHeartbeatRequest(
+        broker_id=broker.id,
+        broker_epoch=broker.epoch,
+        current_metadata_offset=image.offset,
+        want_fence=broker.fenced,
+        offline_log_dirs=list(offline),
+        cordoned_log_dirs=None if cordoned is None else list(cordoned),
+    )

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from broker.controller.automatic_topics import topic_defaults
-from broker.controller.decision import Decision
-from broker.controller.topics import BY_DEFAULT, NewTopic, TopicResult, create_topics
+from broker.controller.automatic_topics import BY_DEFAULT, refusal
 from broker.groups.java_order import in_java_order
 from broker.groups.streams.configured import InternalTopic
 from broker.groups.streams.statuses import StreamsStatus
-from broker.metadata.image import MetadataImage
 from protocol.errors import KafkaError
+from protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
 if TYPE_CHECKING:
@@ -40,11 +43,11 @@ class InternalTopics:
         """Begin to make these topics, and tell in the response why some could not be made before."""
         self._forget_old_errors()
         wanted = [
-            NewTopic(
-                topic.name,
-                topic.partition_count,
-                topic.replication_factor or BY_DEFAULT,
-                settings=topic.configs,
+            CreatableTopic(
+                name=topic.name,
+                num_partitions=topic.partition_count,
+                replication_factor=topic.replication_factor or BY_DEFAULT,
+                configs=[CreatableTopicConfig(name=key, value=value) for key, value in topic.configs.items()],
             )
             for topic in topics.values()
             if topic.name not in self._errors and topic.name not in self._under_way
@@ -61,22 +64,20 @@ class InternalTopics:
         more = len(failed) - _ERRORS_TOLD_MAX
         return f"{told} and {more} more" if more > 0 else told
 
-    def _create(self, wanted: list[NewTopic], retry_ms: int) -> None:
+    def _create(self, wanted: list[CreatableTopic], retry_ms: int) -> None:
         names = [topic.name for topic in wanted]
         self._under_way.update(names)
 
-        def command(image: MetadataImage) -> Decision[dict[str, TopicResult]]:
-            return create_topics(image, wanted, topic_defaults(self._services))
-
-        def done(outcome: dict[str, TopicResult] | KafkaError) -> None:
+        def done(answer: CreateTopicsResponse | KafkaError) -> None:
             self._under_way.difference_update(names)
             until_ms = self._now_ms() + retry_ms
             for name in names:
-                result = outcome if isinstance(outcome, KafkaError) else outcome[name]
-                if isinstance(result, KafkaError):
-                    self._note(name, result, until_ms)
+                error = answer if isinstance(answer, KafkaError) else refusal(answer, name)
+                if error is not None:
+                    self._note(name, error, until_ms)
 
-        self._services.controller.submit(command, done)
+        timeout_ms = self._services.config.get("request.timeout.ms")
+        self._services.channel.submit(CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms), done)
 
     def _note(self, name: str, error: KafkaError, until_ms: int) -> None:
         self._services.log.warn_seldom(f"internal topic {name} could not be created: {error}")

@@ -13,6 +13,7 @@ from broker.controller.decision import Command
 from broker.controller.service import ControllerService
 from broker.controller.start import Node, start_controller, stop_controller
 from broker.identifiers import Identifiers
+from broker.life.channel import ControllerChannel
 from broker.logs import Log
 from broker.metadata.endpoints import Advertised
 from broker.metadata.formatting import Format, format_directories
@@ -57,6 +58,11 @@ class InlineServices(Services):
 
     async def run_blocking(self, function: Callable[..., Any], *arguments: object) -> Any:
         return function(*arguments)
+
+
+def _start_nothing(*_: object) -> None:
+    """The controller is in this process, so its broker needs no task to ask it."""
+    raise AssertionError("another node's controller is asked")
 
 
 class ControllerNode:
@@ -135,7 +141,8 @@ class ControllerNode:
         node = Node(directory, [directory], False, self.broker_endpoints, self.controller_endpoints)
         self.services.controller = start_controller(self.services, node)
         self.services.metadata = self.raft.feed
-        self.services.producer_ids = ProducerIds(self.controller, NODE_ID)
+        self.services.channel = ControllerChannel(self.services, _start_nothing)
+        self.services.producer_ids = ProducerIds(self.services)
         self.services.automatic_topics = AutomaticTopics(self.services)
         return self.image
 

@@ -1,16 +1,17 @@
 """Producer ids: blocks from the controller, single ids for producers."""
 
-from collections.abc import Callable
 from typing import cast
 
 import pytest
 
-from broker.controller.decision import Command
 from broker.controller.producer_ids import BLOCK_SIZE, ProducerIdBlock, allocate_producer_ids
-from broker.controller.service import ControllerService
+from broker.life.channel import ControllerChannel, Done
+from broker.metadata.feed import MetadataFeed
 from broker.metadata.producer_ids import PREFETCH_BELOW, ProducerIds
+from broker.services import Services
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from protocol.stored.metadata_records import ProducerIdsRecord
 from tests.broker.metadata.records import after, broker, image_of
 
@@ -41,30 +42,29 @@ class TestBlocks:
         assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-class SlowController:
-    """Commits what was submitted when it is told to."""
+class SlowController(Services):
+    """Stands in for services and the channel: allocates what was asked for when it is told to."""
+
+    node_id = 1
 
     def __init__(self) -> None:
-        self.image = image_of(broker(1))
+        self.metadata = MetadataFeed(image_of(broker(1)))
+        self.channel = cast(ControllerChannel, self)
         self.refuse = False
-        self.submitted: list[
-            tuple[Command[ProducerIdBlock], Callable[[ProducerIdBlock | KafkaError], None]]
-        ] = []
+        self.submitted: list[tuple[AllocateProducerIdsRequest, Done]] = []
 
-    def submit(
-        self, command: Command[ProducerIdBlock], done: Callable[[ProducerIdBlock | KafkaError], None]
-    ) -> None:
-        self.submitted.append((command, done))
+    def submit(self, request: AllocateProducerIdsRequest, done: Done) -> None:
+        self.submitted.append((request, done))
 
     def commit(self) -> None:
         submitted, self.submitted = self.submitted, []
-        for command, done in submitted:
+        for request, done in submitted:
             if self.refuse:
-                done(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
+                done(AllocateProducerIdsResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR))
             else:
-                records, block = command(self.image)
-                self.image = after(self.image, *[record for record, _ in records])
-                done(block)
+                records, block = allocate_producer_ids(self.image, request.broker_id, request.broker_epoch)
+                self.metadata.image = after(self.image, *[record for record, _ in records])
+                done(AllocateProducerIdsResponse(producer_id_start=block.first, producer_id_len=block.size))
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def controller() -> SlowController:
 
 @pytest.fixture
 def ids(controller: SlowController) -> ProducerIds:
-    return ProducerIds(cast(ControllerService, controller), 1)
+    return ProducerIds(controller)
 
 
 class TestHandingOut:
@@ -129,7 +129,7 @@ class TestHandingOut:
     def test_before_the_broker_is_registered_clients_try_again(
         self, ids: ProducerIds, controller: SlowController
     ) -> None:
-        controller.image = image_of()
+        controller.metadata.image = image_of()
         given: list[int | KafkaError] = []
         ids.request(given.append)
         assert isinstance(given[0], KafkaError)

@@ -14,6 +14,7 @@ from broker.apis.table import APIS
 from broker.config.broker_config import BrokerConfig
 from broker.controller.decision import Command
 from broker.identifiers import Identifiers
+from broker.life.channel import ControllerChannel
 from broker.logs import Log
 from broker.metadata import replay
 from broker.metadata.endpoints import Advertised
@@ -120,6 +121,7 @@ class OneBroker:
         self.producer_ids = ProducerIdSource()
         self.file_system = file_system
         self.controller = self.metadata = self
+        self.channel = ControllerChannel(self.services, self._start_soon)
         self.partitions: PartitionManager
         self.share_coordinator: ShareCoordinator
         self.share: ShareHost
@@ -141,6 +143,9 @@ class OneBroker:
         while self._held is not None:
             await self._held.wait()
         return function(*arguments)
+
+    def _start_soon(self, *_: object) -> None:
+        raise AssertionError("another node's controller is asked")
 
     def hold_threads(self) -> None:
         self._held = trio.Event()
@@ -181,19 +186,10 @@ class OneBroker:
             self.apply(*[record for record, _ in decision.records])
         done(decision.reply)
 
-    async def perform(self, command: Command[Any]) -> Any:
-        outcomes: list[Any] = []
-        is_done = trio.Event()
-
-        def done(outcome: Any) -> None:
-            outcomes.append(outcome)
-            is_done.set()
-
-        self.submit(command, done)
-        await is_done.wait()
-        if isinstance(outcomes[0], KafkaError):
-            raise outcomes[0]
-        return outcomes[0]
+    def answer(self, command: Command[Any], build: Callable[[Any], Any], *, timeout_ms: int) -> Waiting[Any]:
+        waiting: Waiting[Any] = Waiting()
+        self.submit(command, lambda outcome: waiting.answer_with(lambda: build(outcome)))
+        return waiting
 
     def hold_commands(self) -> None:
         self._submitted = []

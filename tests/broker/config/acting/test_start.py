@@ -29,7 +29,7 @@ async def test_how_long_a_broken_directory_may_go_untold(
 ) -> None:
     asked = []
 
-    async def refuse(*_: object) -> None:
+    async def refuse(*_: object, timeout_seconds: float) -> None:
         asked.append(clock.advanced_ms)
         clock.advance(400)
         raise KafkaError(ErrorCode.NOT_CONTROLLER)
@@ -38,7 +38,7 @@ async def test_how_long_a_broken_directory_may_go_untold(
     async with whole_broker(
         clock, {"log.dir.failure.timeout.ms": "1000"}, file_system=MemoryFileSystem()
     ) as broker:
-        monkeypatch.setattr(broker.services.controller, "perform", refuse)
+        monkeypatch.setattr(broker.services.channel, "ask", refuse)
         with pytest.raises(KafkaError):
             await report_offline(broker.services, bytes(16))
         assert len(asked) == 3

@@ -1,0 +1,160 @@
+"""How a broker asks the active controller, which may be anywhere."""
+
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from broker.life.channel import ControllerChannel, says_not_controller
+from broker.network.call import Address
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from tests.broker.controller.node import ControllerNode
+
+
+class Quorum:
+    """Says where the controller is."""
+
+    def __init__(self) -> None:
+        self.is_leader = False
+        self.address: Address | None = None
+
+    def controller_address(self) -> Address | None:
+        return self.address
+
+
+class OtherController:
+    """Stands in for connections to another node: answers what it was told to."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+        self.asked = 0
+
+    async def ask(self, request: Any, *, timeout_seconds: float) -> Any:
+        self.asked += 1
+        if not self.answers:
+            await trio.sleep_forever()
+        return self.answers.pop(0)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def node() -> ControllerNode:
+    started = ControllerNode()
+    started.start()
+    return started
+
+
+@pytest.fixture
+def quorum(node: ControllerNode) -> Quorum:
+    quorum = Quorum()
+    node.services.quorum = quorum  # type: ignore[attr-defined]
+    return quorum
+
+
+def request_of(node: ControllerNode, epoch: int | None = None) -> AllocateProducerIdsRequest:
+    broker = node.image.brokers[1]
+    return AllocateProducerIdsRequest(broker_id=1, broker_epoch=broker.epoch if epoch is None else epoch)
+
+
+NOT_CONTROLLER = AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
+FROM_THERE = AllocateProducerIdsResponse(producer_id_start=5000, producer_id_len=1000)
+
+
+class TestHere:
+    async def test_the_handler_is_called_without_a_task(
+        self, node: ControllerNode, nursery: trio.Nursery
+    ) -> None:
+        nursery.start_soon(node.controller.run)
+        answer = await node.services.channel.ask(request_of(node))
+        assert answer == AllocateProducerIdsResponse(producer_id_len=1000)
+        given: list[Any] = []
+        node.services.channel.submit(request_of(node), given.append)
+        await trio.testing.wait_all_tasks_blocked()
+        assert given == [AllocateProducerIdsResponse(producer_id_start=1000, producer_id_len=1000)]
+
+    async def test_a_refusal_is_an_answer(self, node: ControllerNode, nursery: trio.Nursery) -> None:
+        nursery.start_soon(node.controller.run)
+        answer = await node.services.channel.ask(request_of(node, epoch=0))
+        assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+    async def test_who_does_not_begin_in_time_does_not_begin(
+        self, node: ControllerNode, autojump_clock: trio.testing.MockClock
+    ) -> None:
+        with pytest.raises(KafkaError) as raised:
+            await node.services.channel.ask(request_of(node), timeout_seconds=3)
+        assert raised.value.code is ErrorCode.REQUEST_TIMED_OUT
+        assert trio.current_time() == 3
+
+
+class TestThere:
+    @pytest.fixture
+    def other(self) -> OtherController:
+        return OtherController()
+
+    @pytest.fixture
+    def channel(
+        self, node: ControllerNode, quorum: Quorum, other: OtherController, nursery: trio.Nursery
+    ) -> ControllerChannel:
+        channel = ControllerChannel(node.services, nursery.start_soon)
+        channel._new_client = lambda: other  # type: ignore[method-assign, assignment, return-value]
+        return channel
+
+    async def test_it_is_asked_again_until_it_is_found(
+        self,
+        node: ControllerNode,
+        channel: ControllerChannel,
+        other: OtherController,
+        autojump_clock: trio.testing.MockClock,
+    ) -> None:
+        other.answers = [NOT_CONTROLLER, NOT_CONTROLLER, FROM_THERE]
+        assert await channel.ask(request_of(node)) is FROM_THERE
+        assert trio.current_time() == pytest.approx(0.15)
+        other.answers = [NOT_CONTROLLER] * 100
+        with pytest.raises(KafkaError):
+            await channel.ask(request_of(node), timeout_seconds=5)
+
+    async def test_who_waits_for_an_old_one_asks_the_new_one(
+        self,
+        node: ControllerNode,
+        channel: ControllerChannel,
+        other: OtherController,
+        autojump_clock: trio.testing.MockClock,
+    ) -> None:
+        given: list[Any] = []
+        channel.submit(request_of(node), given.append)
+        await trio.testing.wait_all_tasks_blocked()
+        assert other.asked == 1
+        other.answers = [FROM_THERE]
+        channel.controller_moved()
+        await trio.testing.wait_all_tasks_blocked(0.1)
+        assert given == [FROM_THERE]
+
+    async def test_this_node_may_become_the_controller(
+        self,
+        node: ControllerNode,
+        quorum: Quorum,
+        channel: ControllerChannel,
+        nursery: trio.Nursery,
+        autojump_clock: trio.testing.MockClock,
+    ) -> None:
+        nursery.start_soon(node.controller.run)
+        given: list[Any] = []
+        channel.submit(request_of(node), given.append)
+        await trio.testing.wait_all_tasks_blocked()
+        quorum.is_leader = True
+        channel.controller_moved()
+        await trio.testing.wait_all_tasks_blocked(0.1)
+        assert [answer.producer_id_start for answer in given] == [0]
+
+
+def test_each_topic_may_say_that_the_controller_is_elsewhere() -> None:
+    topic = CreatableTopicResult(name="a", error_code=ErrorCode.NOT_CONTROLLER)
+    assert says_not_controller(CreateTopicsResponse(topics=[topic]))
+    assert says_not_controller(NOT_CONTROLLER)
+    assert not says_not_controller(FROM_THERE)
