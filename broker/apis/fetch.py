@@ -8,7 +8,14 @@ from broker.partitions.fetch_sessions import FetchContext, Reading, named_partit
 from broker.partitions.leader_hints import leader_hint
 from broker.partitions.long_poll import LongPoll
 from broker.partitions.manager import PartitionManager
-from broker.partitions.read import UNKNOWN, IsolationLevel, Round, read_partitions
+from broker.partitions.read import (
+    UNKNOWN,
+    FetchIsolation,
+    IsolationLevel,
+    Reader,
+    Round,
+    read_partitions,
+)
 from broker.quotas.sizes import fetched_bytes
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -25,6 +32,7 @@ from protocol.messages.fetch import (
 )
 from protocol.uuids import ZERO_UUID
 
+FOLLOWER_READS_VERSION = 11  # KIP-392
 REPLICA_STATE_VERSION = 15  # KIP-903
 LEADER_HINT_VERSION = 16  # KIP-951
 
@@ -54,18 +62,21 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
         if any_exists(partitions, context):
             return error_response(request, error.code)
         isolation = IsolationLevel.READ_UNCOMMITTED
+    reader = reader_of(request, call, replica_id, isolation)
     max_bytes = min(request.max_bytes, call.services.config.get("fetch.max.bytes"))
     if call.meter is not None and replica_id < 0:
         max_bytes = min(max_bytes, call.meter.fetch_bytes_max)
     min_bytes = min(request.min_bytes, max_bytes)
 
+    only_leaders = replica_id >= 0 or call.version < FOLLOWER_READS_VERSION
+    find = partitions.leader_for if only_leaders else partitions.replica_for
+
     def read(*, has_waited: bool) -> Round:
         return read_partitions(
-            partitions.leader_at,
+            find,
             context.partitions,
-            isolation,
+            reader,
             max_bytes,
-            replica_id,
             has_waited=has_waited,
         )
 
@@ -80,7 +91,7 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
 
     deadline = trio.current_time() + request.max_wait_ms / 1000
     waiting: Waiting[FetchResponse] = Waiting(deadline, finish, droppable=True)
-    poll = LongPoll(result, isolation, min_bytes, finish)
+    poll = LongPoll(result, reader.isolation, min_bytes, finish)
     waiting.on_abandoned(poll.stop)
     return waiting
 
@@ -102,6 +113,17 @@ def replica_id_of(request: FetchRequest, call: Call) -> int:
     if call.version >= REPLICA_STATE_VERSION:
         return request.replica_state.replica_id
     return request.replica_id
+
+
+def reader_of(request: FetchRequest, call: Call, replica_id: int, isolation: IsolationLevel) -> Reader:
+    """Who asks: a follower or a consumer."""
+    if replica_id >= 0:
+        return Reader(
+            FetchIsolation.LOG_END,
+            replica_id=replica_id,
+            broker_epoch=request.replica_state.replica_epoch if call.version >= REPLICA_STATE_VERSION else -1,
+        )
+    return Reader(FetchIsolation(isolation))
 
 
 def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -> FetchResponse:

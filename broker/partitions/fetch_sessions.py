@@ -26,6 +26,9 @@ SESSION_IDS_OF_A_CACHE = EPOCH_MAX // 8
 SESSION_IDS = range(1 - SESSION_IDS_OF_A_CACHE, 8 * SESSION_IDS_OF_A_CACHE)
 """What may stand in a request.  Kafka has eight caches, and fails where an id would belong to another one."""
 
+NO_REPLICA = -1
+"""Stands for no broker's id."""
+
 NO_SESSION = 0
 """Session id of answers outside any session."""
 
@@ -47,6 +50,7 @@ class WantedPartition:
         "fetch_offset",
         "key",
         "last_fetched_epoch",
+        "log_start",
         "max_bytes",
         "told_high_watermark",
         "told_log_start",
@@ -71,12 +75,14 @@ class WantedPartition:
         self.max_bytes = request.partition_max_bytes
         self.current_leader_epoch = request.current_leader_epoch
         self.last_fetched_epoch = request.last_fetched_epoch
+        self.log_start = request.log_start_offset
 
     def would_tell(self, news: "Reading") -> bool:
         """Whether an incremental answer would have to mention ``news``, if there was one."""
         return (
             news.records_size_bytes > 0
             or news.diverging is not None
+            or news.preferred_replica != NO_REPLICA
             or self.told_high_watermark != news.high_watermark
             or self.told_log_start != news.log_start
             or news.error_code != 0
@@ -84,7 +90,9 @@ class WantedPartition:
 
     def must_tell(self, news: "Reading") -> bool:
         """Whether an incremental answer has to mention ``news``; remembers what it then says."""
-        tell = news.records_size_bytes > 0 or news.diverging is not None
+        tell = (
+            news.records_size_bytes > 0 or news.diverging is not None or news.preferred_replica != NO_REPLICA
+        )
         if self.told_high_watermark != news.high_watermark:
             self.told_high_watermark = news.high_watermark
             tell = True
@@ -111,6 +119,7 @@ class Reading:
         "high_watermark",
         "last_stable",
         "log_start",
+        "preferred_replica",
         "records",
         "records_size_bytes",
         "wanted",
@@ -134,6 +143,8 @@ class Reading:
         self.aborted: list[tuple[int, int]] | None = None
         """Producer id and first offset of the aborted transactions among the records; None if not asked."""
         self.diverging: tuple[int, int] | None = None
+        self.preferred_replica = NO_REPLICA
+        """The broker from which this consumer had better read (KIP-392); then nothing was read here."""
 
     def __repr__(self) -> str:
         return f"<Reading {self.wanted} error {self.error_code}, {self.records_size_bytes} bytes>"

@@ -1,20 +1,26 @@
 """One partition, as the broker that leads it sees it: what is appended, what may be read, who waits."""
 
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from broker.config.topic_settings import TopicSettings
 from broker.metadata.image import PartitionImage
 from broker.partitions.append import policy_for, prepare, prepare_quickly
+from broker.partitions.replica import NO_EPOCH, ReadSurroundings, Replica, Watcher
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
 from protocol.records.errors import RecordsTooLarge
 from storage.config import LogConfig
-from storage.errors import DiskFailure, OffsetOutOfRange, StorageError
+from storage.errors import DiskFailure
 from storage.partition_log import Appended, PartitionLog
 from storage.transaction_verification import VOUCHED, Verification
+
+if TYPE_CHECKING:
+    from broker.partitions.replication import IsrProposal, Replication
+
+__all__ = ["NO_EPOCH", "Leader", "PendingAppend", "Watcher", "WhenAppended", "WhenCommitted"]
 
 WhenAppended: TypeAlias = Callable[[Appended | Exception], None]
 """Told once, when a batch has had its turn: where it lies, or why not."""
@@ -22,15 +28,9 @@ WhenAppended: TypeAlias = Callable[[Appended | Exception], None]
 WhenCommitted: TypeAlias = Callable[[KafkaError | None], None]
 """Told once: None when the records are committed, or why this leadership ended before that."""
 
-Watcher: TypeAlias = Callable[["Leader"], None]
-"""Told each time that more can be read, and when this leadership ends."""
 
-NO_EPOCH = -1
-"""The leader epoch that a client sends which knows none."""
-
-
-class Surroundings(Protocol):
-    """What a leader needs from whoever holds it: work that would keep the loop waiting."""
+class Surroundings(ReadSurroundings, Protocol):
+    """What a leader needs from whoever holds it: work that would keep the loop waiting, and the cluster."""
 
     def check_aside(self, pending: "PendingAppend") -> None:
         """Call ``pending.check`` in a thread, and then ``pending.leader.settle``."""
@@ -41,14 +41,20 @@ class Surroundings(Protocol):
     def storage_failed(self, leader: "Leader", failure: DiskFailure) -> None:
         """The file system refused a write; whoever asked for it is told as well."""
 
-    def read_failed(self, leader: "Leader", failure: StorageError) -> None:
-        """Something on disk is damaged or cannot be read; whoever asked is told no more than a code."""
+    def now_ms(self) -> int:
+        """Wall time."""
+
+    def new_replication(self) -> "Replication":
+        """What the leader of several replicas keeps of the others; nothing is known yet."""
+
+    def propose_isr(self, leader: "Leader", proposal: "IsrProposal") -> None:
+        """Ask the controller, and then call ``leader.isr_accepted`` or ``leader.isr_refused``."""
 
 
 class PendingAppend:
     """A batch that waits for its turn."""
 
-    __slots__ = ("batch", "done", "error", "is_checked", "leader", "now_ms", "verification")
+    __slots__ = ("acks_all", "batch", "done", "error", "is_checked", "leader", "now_ms", "verification")
 
     def __init__(
         self,
@@ -57,12 +63,14 @@ class PendingAppend:
         now_ms: int,
         done: WhenAppended,
         verification: Verification | None,
+        acks_all: bool,
     ) -> None:
         self.leader = leader
         self.batch = batch
         self.now_ms = now_ms
         self.done = done
         self.verification = verification
+        self.acks_all = acks_all
         self.is_checked = False
         self.error: Exception | None = None
 
@@ -98,16 +106,17 @@ class Pause:
         """Whether it is over."""
 
 
-class Leader:
+class Leader(Replica):
     """The leading replica of one partition.
 
     *Order.*  Batches are written in the order in which they are handed over.  A large compressed one is
     checked in a thread; whatever is handed over meanwhile waits behind it, because its sequence numbers
     may continue those of the batch in front.
 
-    *Commitment.*  Records below the high watermark are committed: they may be read and are acknowledged.
-    While this is the only replica, that is everything which is written and, if ``flush.messages`` asks
-    for it, fsynced.  One fsync serves all that was appended before it began.
+    *Commitment.*  Records below the high watermark are committed: consumers may read them, and acks=all is
+    acknowledged.  This replica's own part in that is everything which is written and, if ``flush.messages``
+    asks for it, fsynced; one fsync serves all that was appended before it began.  While it is the only one,
+    that is all.  Else ``replication`` says what the others have.
     """
 
     __slots__ = (
@@ -115,38 +124,42 @@ class Leader:
         "_is_flushing",
         "_pause",
         "_pending",
+        "_storing",
         "_surroundings",
-        "_watchers",
-        "ended",
-        "leader_epoch",
-        "log",
-        "partition",
+        "epoch_start",
+        "own_end",
         "policy",
+        "replication",
         "settings",
-        "topic",
-        "topic_id",
     )
 
+    is_leader = True
+
     def __init__(
-        self, log: PartitionLog, *, leader_epoch: int, settings: TopicSettings, surroundings: Surroundings
+        self,
+        log: PartitionLog,
+        *,
+        partition: PartitionImage,
+        settings: TopicSettings,
+        surroundings: Surroundings,
     ) -> None:
-        self.topic = log.topic
-        self.topic_id = log.topic_id
-        self.partition = log.partition
-        self.log = log
-        self.leader_epoch = leader_epoch
+        super().__init__(log, leader_epoch=partition.leader_epoch, surroundings=surroundings)
         self.settings = settings
         self.policy = policy_for(settings, self.topic, self.partition)
-        self.ended: KafkaError | None = None
-        """Why this object leads no longer, once it does not."""
+        self.replication: Replication | None = None
+        """What is known of the other replicas; None while there are none."""
+        self.epoch_start = log.log_end
+        """Where the log ended when this leader epoch began."""
+        self.own_end = log.log_end
+        """Everything below is as safe on this replica as it is to be before it counts as committed."""
         self._surroundings = surroundings
         self._pending: deque[PendingAppend | Pause] = deque()
         self._pause: Pause | None = None
         self._committing: deque[tuple[int, WhenCommitted]] = deque()
-        self._watchers: dict[Watcher, None] = {}
+        self._storing: deque[tuple[int, WhenCommitted]] = deque()
         self._is_flushing = False
-        log.assign_leader_epoch(leader_epoch)
-        log.advance_high_watermark(log.log_end)
+        log.assign_leader_epoch(partition.leader_epoch)
+        self._follow(partition)
 
     def __repr__(self) -> str:
         return f"<Leader of {self.topic}-{self.partition} in epoch {self.leader_epoch}>"
@@ -154,23 +167,30 @@ class Leader:
     def lead(self, partition: PartitionImage) -> None:
         """Go on as the cluster's image now says."""
         leader_epoch = partition.leader_epoch
-        if leader_epoch != self.leader_epoch:
+        if leader_epoch > self.leader_epoch:
             self.leader_epoch = leader_epoch
+            self.epoch_start = self.log.log_end
             self.log.assign_leader_epoch(leader_epoch)
+        self._follow(partition)
+
+    def _follow(self, partition: PartitionImage) -> None:
+        """Other replicas may have come or gone, or be in sync now, or no longer."""
+        if len(partition.replicas) > 1:
+            if self.replication is None:
+                self.replication = self._surroundings.new_replication()
+            self.replication.follow(
+                partition, epoch_start=self.epoch_start, now_ms=self._surroundings.now_ms()
+            )
+        else:
+            self.replication = None
+        self._move_high_watermark()
 
     def change_settings(self, settings: TopicSettings) -> None:
         """Go by other settings from the next batch on."""
         self.settings = settings
         self.policy = policy_for(settings, self.topic, self.partition)
         self.log.config = LogConfig.from_settings(settings)
-
-    def check_epoch(self, current_leader_epoch: int) -> None:
-        """Refuse a client that takes another epoch for the current one (KIP-320)."""
-        if current_leader_epoch in (NO_EPOCH, self.leader_epoch):
-            return
-        if current_leader_epoch < self.leader_epoch:
-            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
-        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        self._move_high_watermark()  # fewer replicas in sync may be enough now
 
     # Appending.  What is raised, or handed to ``done``, is a KafkaError or a StorageError.
 
@@ -180,13 +200,20 @@ class Leader:
         return bool(self._pending)
 
     def append(
-        self, batch: RecordBatch, now_ms: int, verification: Verification | None = VOUCHED
+        self,
+        batch: RecordBatch,
+        now_ms: int,
+        verification: Verification | None = VOUCHED,
+        acks_all: bool = True,
     ) -> Appended:
         """Check and write a client's batch at once.
 
         Raises RecordsTooLarge, and nothing is done, if it has to be checked in a thread.
-        ``verification``, here and below, is that of a transactional batch.
+        ``verification``, here and below, is that of a transactional batch.  ``acks_all``: somebody waits
+        until it is committed, and it is refused with NOT_ENOUGH_REPLICAS if that could not be.
         """
+        if acks_all and self.replication is not None:
+            self.check_enough_in_sync()
         prepared = prepare_quickly(batch, self.policy, self.settings, now_ms)
         appended = self._write(prepared, now_ms, verification=verification)
         self._commit()
@@ -200,13 +227,14 @@ class Leader:
         *,
         check_aside: bool,
         verification: Verification | None = VOUCHED,
+        acks_all: bool = True,
     ) -> None:
         """Check and write a client's batch when those before it are written, then call ``done``.
 
         The batch's bytes must stay until then.  ``check_aside``: check it in a thread, which is done anyway
         if it turns out that checking it would take long.
         """
-        pending = PendingAppend(self, batch, now_ms, done, verification)
+        pending = PendingAppend(self, batch, now_ms, done, verification, acks_all)
         self._pending.append(pending)
         if check_aside or not pending.check_quickly():
             self._surroundings.check_aside(pending)
@@ -247,7 +275,12 @@ class Leader:
     def append_own(
         self, batch: RecordBatch, now_ms: int, verification: Verification | None = VOUCHED
     ) -> Appended:
-        """Write a batch that this broker has made, such as a coordinator's, at once and unchecked."""
+        """Write a batch that this broker has made, such as a coordinator's, at once and unchecked.
+
+        As with acks=all, NOT_ENOUGH_REPLICAS is raised if it could not be committed.
+        """
+        if self.replication is not None:
+            self.check_enough_in_sync()
         appended = self._write(batch, now_ms, from_client=False, verification=verification)
         self._commit()
         return appended
@@ -256,6 +289,8 @@ class Leader:
         if pending.error is not None:
             return pending.error
         try:
+            if pending.acks_all and self.replication is not None:
+                self.check_enough_in_sync()
             return self._write(pending.batch, pending.now_ms, verification=pending.verification)
         except Exception as error:
             return error
@@ -282,10 +317,13 @@ class Leader:
             self._surroundings.storage_failed(self, failure)
             raise
 
-    def note_failed_read(self, failure: StorageError) -> None:
-        """Let the operator know, unless it was just an offset that the log does not have."""
-        if not isinstance(failure, OffsetOutOfRange):
-            self._surroundings.read_failed(self, failure)
+    def check_enough_in_sync(self) -> None:
+        """Refuse what is to be acknowledged by all while fewer are in sync than ``min.insync.replicas``."""
+        if self.ended is not None:
+            raise self.ended
+        replication = self.replication
+        if replication is not None and not replication.has_enough_in_sync(self.settings.min_insync_replicas):
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
 
     # Commitment
 
@@ -301,8 +339,21 @@ class Leader:
         else:
             self._committing.append((end_offset, callback))
 
+    def when_stored(self, end_offset: int, callback: WhenCommitted) -> None:
+        """The same for who does not wait for other replicas: everything is as safe here as it is to be."""
+        if self.replication is None:
+            self.when_committed(end_offset, callback)
+        elif self.ended is not None:
+            callback(self.ended)
+        elif end_offset <= self.own_end:
+            callback(None)
+        else:
+            self._storing.append((end_offset, callback))
+
     def _commit(self) -> None:
         """Move the high watermark as far as it may go."""
+        if self.replication is not None:
+            self.tell_watchers()  # followers read to the end of the log
         if self._is_flushing or self.ended is not None:
             return
         log = self.log
@@ -323,26 +374,101 @@ class Leader:
         return self._is_flushing
 
     def _advance(self, end_offset: int) -> None:
+        self.own_end = end_offset
+        if self.replication is None:
+            self._commit_to(end_offset)
+            return
+        storing = self._storing
+        while storing and storing[0][0] <= end_offset:
+            storing.popleft()[1](None)
+        self._move_high_watermark()
+
+    def _move_high_watermark(self) -> None:
+        """Something else than the log's end has changed that it depends on."""
+        end_offset: int | None = self.own_end
+        if self.replication is not None:
+            end_offset = self.replication.high_watermark(
+                self.own_end,
+                log_end=self.log.log_end,
+                now_ms=self._surroundings.now_ms(),
+                min_insync_replicas=self.settings.min_insync_replicas,
+            )
+        if end_offset is not None:
+            self._commit_to(end_offset)
+
+    def _commit_to(self, end_offset: int) -> None:
         if not self.log.advance_high_watermark(end_offset):
             return
         committing = self._committing
         while committing and committing[0][0] <= end_offset:
             committing.popleft()[1](None)
         if self._watchers:
-            self._tell_watchers()
+            self.tell_watchers()
 
-    # Waiting for more to read
+    # Followers
 
-    def watch(self, watcher: Watcher) -> None:
-        """Call ``watcher`` from now on whenever more can be read, and when this leadership ends."""
-        self._watchers[watcher] = None
+    def check_follower(self, broker_id: int, current_leader_epoch: int) -> None:
+        """Refuse a fetch of a broker that has no replica of this partition, or goes by another epoch."""
+        self.check_epoch(max(current_leader_epoch, NO_EPOCH))
+        if self.replication is None or broker_id not in self.replication.followers:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH  # the image may not say yet that it has: it tries again
+                if current_leader_epoch >= 0
+                else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            )
 
-    def unwatch(self, watcher: Watcher) -> None:
-        self._watchers.pop(watcher, None)
+    def follower_fetched(
+        self,
+        broker_id: int,
+        offset: int,
+        *,
+        log_start: int,
+        leader_end: int,
+        broker_epoch: int,
+    ) -> None:
+        """A follower has everything below ``offset``; ``leader_end`` is where the log ended as it was read.
 
-    def _tell_watchers(self) -> None:
-        for watcher in tuple(self._watchers):
-            watcher(self)
+        Raises NOT_LEADER_OR_FOLLOWER if the broker has registered again since.
+        """
+        replication = self.replication
+        assert replication is not None
+        has_more = replication.fetched(
+            broker_id,
+            offset,
+            log_start=log_start,
+            now_ms=self._surroundings.now_ms(),
+            leader_end=leader_end,
+            broker_epoch=broker_epoch,
+        )
+        proposal = replication.propose_expansion(broker_id, self.log.high_watermark)
+        if proposal is not None:
+            self._surroundings.propose_isr(self, proposal)
+        if has_more:
+            self._move_high_watermark()
+
+    def shrink_isr(self) -> None:
+        """Propose to let those go that have been behind for too long; to be called from time to time."""
+        if self.replication is not None:
+            proposal = self.replication.propose_shrinking(self.log.log_end, self._surroundings.now_ms())
+            if proposal is not None:
+                self._surroundings.propose_isr(self, proposal)
+
+    def isr_accepted(
+        self, proposal: "IsrProposal", isr: Sequence[int], *, leader_epoch: int, partition_epoch: int
+    ) -> bool:
+        """The controller has answered a proposal with this state; False if more is known already."""
+        replication = self.replication
+        if replication is None or not replication.accepted(
+            proposal, isr, leader_epoch=leader_epoch, partition_epoch=partition_epoch
+        ):
+            return False
+        self._move_high_watermark()
+        return True
+
+    def isr_refused(self, proposal: "IsrProposal", code: ErrorCode) -> None:
+        """The controller has refused a proposal."""
+        if self.ended is None and self.replication is not None and self.replication.refused(proposal, code):
+            self._surroundings.propose_isr(self, proposal)
 
     # The end
 
@@ -352,7 +478,9 @@ class Leader:
         Whoever handed over a batch that is being checked is told after that, since its bytes are in use.
         """
         self.ended = reason
-        committing, self._committing = self._committing, deque()
-        for _, callback in committing:
+        waiting = [*self._storing, *self._committing]
+        self._storing.clear()
+        self._committing.clear()
+        for _, callback in waiting:
             callback(reason)
-        self._tell_watchers()
+        self.tell_watchers()

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from broker.partitions.fetch_sessions import WantedPartition
-from broker.partitions.leader import Leader
-from broker.partitions.read import IsolationLevel, Round, end_for
+from broker.partitions.read import FetchIsolation, Round, end_for
+from broker.partitions.replica import Replica
 from storage.errors import StorageError
 
 
@@ -18,7 +18,7 @@ class LongPoll:
     __slots__ = ("_isolation", "_min_bytes", "_size_bytes", "_wake", "_watched", "_watcher")
 
     def __init__(
-        self, result: Round, isolation: IsolationLevel, min_bytes: int, wake: Callable[[], None]
+        self, result: Round, isolation: FetchIsolation, min_bytes: int, wake: Callable[[], None]
     ) -> None:
         """``result`` is the round of reading that found too little, just now."""
         self._isolation = isolation
@@ -26,35 +26,35 @@ class LongPoll:
         self._wake = wake
         self._size_bytes = 0
         self._watcher = self._changed
-        self._watched: dict[Leader, _Watched] = {}
-        for leader, reading in zip(result.leaders, result.readings, strict=True):
-            if leader is not None:
+        self._watched: dict[Replica, _Watched] = {}
+        for replica, reading in zip(result.replicas, result.readings, strict=True):
+            if replica is not None:
                 size_bytes = min(reading.records_size_bytes, reading.wanted.max_bytes)
                 self._size_bytes += size_bytes
-                self._watched[leader] = _Watched(reading.wanted, size_bytes, end_for(leader, isolation))
-                leader.watch(self._watcher)
+                self._watched[replica] = _Watched(reading.wanted, size_bytes, end_for(replica, isolation))
+                replica.watch(self._watcher)
 
     def stop(self) -> None:
         """Watch no longer."""
         watched, self._watched = self._watched, {}
-        for leader in watched:
-            leader.unwatch(self._watcher)
+        for replica in watched:
+            replica.unwatch(self._watcher)
 
-    def _changed(self, leader: Leader) -> None:
-        watched = self._watched.get(leader)
-        if watched is not None and (leader.ended is not None or self._has_enough(leader, watched)):
+    def _changed(self, replica: Replica) -> None:
+        watched = self._watched.get(replica)
+        if watched is not None and (replica.ended is not None or self._has_enough(replica, watched)):
             self.stop()
             self._wake()
 
-    def _has_enough(self, leader: Leader, watched: "_Watched") -> bool:
-        end = end_for(leader, self._isolation)
+    def _has_enough(self, replica: Replica, watched: "_Watched") -> bool:
+        end = end_for(replica, self._isolation)
         if end <= max(watched.end, watched.wanted.fetch_offset):
             return False
         watched.end = end
         if self._min_bytes <= 1 <= watched.wanted.max_bytes:
             return True
         try:
-            records = leader.log.read(watched.wanted.fetch_offset, watched.wanted.max_bytes, upper=end)
+            records = replica.log.read(watched.wanted.fetch_offset, watched.wanted.max_bytes, upper=end)
         except StorageError:
             return True  # reading again is what tells the consumer
         # The first batch is given whole, but counts for no more than was asked for.

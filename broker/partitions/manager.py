@@ -28,6 +28,7 @@ from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
 from broker.partitions.housekeeping import keep_house
 from broker.partitions.leader import Leader, PendingAppend
 from broker.partitions.places import Places
+from broker.partitions.replica import NO_EPOCH, check_epoch
 from broker.partitions.sorting_out import sort_out
 from storage.checkpoints import Replica
 from storage.config import LogConfig
@@ -42,7 +43,10 @@ from storage.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from broker.node_directories import NodeDirectories
+    from broker.partitions import replica as replicas
+    from broker.partitions.isr_updates import IsrUpdates
     from broker.partitions.moves import Move, ReplicaMoves
+    from broker.partitions.replication import IsrProposal, Replication
     from broker.services import Services
 
 CHECKS_AT_ONCE_MAX = 4
@@ -83,6 +87,7 @@ class PartitionManager:
         self._homes = self.places.homes
         self.assignments = Assignments(services)
         self._moves: ReplicaMoves | None = None
+        self._isr_updates: IsrUpdates | None = None
         self.missing: dict[Replica, _Missing] = {}
         """Replicas that are still to be made."""
         self._awaited: dict[Replica, list[Callable[[], None]]] = {}
@@ -129,6 +134,28 @@ class PartitionManager:
         """The same for topic and partition as one key."""
         leader = self._leaders.get(key)
         return self._lead(key) if leader is None else leader
+
+    def leader_for(self, key: PartitionKey, current_leader_epoch: int) -> Leader:
+        """The same for who takes this epoch for the current one, or -1 if it knows none.
+
+        Who asks the wrong broker hears first of all whether that is because it knows too little, as in Kafka:
+        if this broker has a replica, FENCED_LEADER_EPOCH and UNKNOWN_LEADER_EPOCH are raised, too.
+        """
+        leader = self._leaders.get(key)
+        if leader is not None:
+            return leader
+        try:
+            return self._lead(key)
+        except KafkaError as error:
+            if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and current_leader_epoch != NO_EPOCH:
+                partition = self._find(key)[2]
+                if self._services.node_id in partition.replicas:
+                    check_epoch(current_leader_epoch, partition.leader_epoch)
+            raise
+
+    def replica_for(self, key: PartitionKey, current_leader_epoch: int) -> "replicas.Replica":
+        """The same for who may as well read a follower (KIP-392)."""
+        return self.leader_for(key, current_leader_epoch)
 
     def require_made(self, keys: Iterable[PartitionKey]) -> None:
         """Raise ``NotYet`` until no log of these partitions is still to be made.
@@ -185,7 +212,7 @@ class PartitionManager:
         settings = self.settings_of(topic.name)
         leader = Leader(
             self._open(topic, index, partition, settings),
-            leader_epoch=partition.leader_epoch,
+            partition=partition,
             settings=settings,
             surroundings=self,
         )
@@ -643,10 +670,29 @@ class PartitionManager:
             return
         self._complain(f"{leader.topic}-{leader.partition} was not written to: {failure}")
 
-    def read_failed(self, leader: Leader, failure: StorageError) -> None:
+    def read_failed(self, replica: "replicas.Replica", failure: StorageError) -> None:
         """As in Kafka, a directory does not go offline for that: other files may be readable."""
-        name = f"{leader.topic}-{leader.partition}"
+        name = f"{replica.topic}-{replica.partition}"
         self._services.log.warn_seldom(f"{name} cannot be read: {failure}", about=f"reads of {name}")
+
+    def now_ms(self) -> int:
+        return self._services.clock.now_ms()
+
+    @property
+    def isr_updates(self) -> "IsrUpdates":
+        """Changes of in-sync sets; loaded with the first partition of several replicas."""
+        if self._isr_updates is None:
+            from broker.partitions.isr_updates import IsrUpdates
+
+            self._isr_updates = IsrUpdates(self._services, self)
+            self.start_soon(self._isr_updates.keep_shrinking)
+        return self._isr_updates
+
+    def new_replication(self) -> "Replication":
+        return self.isr_updates.new_replication()
+
+    def propose_isr(self, leader: Leader, proposal: "IsrProposal") -> None:
+        self.isr_updates.propose(leader, proposal)
 
     def _complain(self, text: str) -> None:
         now_ms = self._services.clock.now_ms()

@@ -5,14 +5,18 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from broker.errors import error_code_of
-from broker.partitions.fetch_sessions import PartitionKey, Reading, WantedPartition
-from broker.partitions.leader import NO_EPOCH, Leader
+from broker.partitions.fetch_sessions import NO_REPLICA, PartitionKey, Reading, WantedPartition
+from broker.partitions.leader import Leader
+from broker.partitions.replica import NO_EPOCH, Replica
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from storage.errors import OffsetOutOfRange, StorageError
 
-FindLeader: TypeAlias = Callable[[PartitionKey], Leader]
-"""The leader of a partition; raises ``KafkaError`` if there is none here."""
+FindReplica: TypeAlias = Callable[[PartitionKey, int], Replica]
+"""Whom to read, given a partition and the leader epoch that the reader believes in, or -1.
+
+Raises ``KafkaError`` if there is nobody here.
+"""
 
 UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 """Errors of partitions that do not exist: unlike others, they do not end a wait for the rest."""
@@ -34,9 +38,45 @@ class IsolationLevel(IntEnum):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def end_for(leader: Leader, isolation: IsolationLevel) -> int:
-    """The offset at which the log ends for a consumer."""
-    return leader.log.last_stable if isolation else leader.log.high_watermark
+class FetchIsolation(IntEnum):
+    """Up to where somebody may read."""
+
+    HIGH_WATERMARK = IsolationLevel.READ_UNCOMMITTED
+    TXN_COMMITTED = IsolationLevel.READ_COMMITTED
+    LOG_END = 2
+    """For followers: records are committed by being read."""
+
+
+def end_for(replica: Replica, isolation: FetchIsolation | IsolationLevel) -> int:
+    """The offset at which the log ends for a reader."""
+    if isolation == FetchIsolation.LOG_END:
+        return replica.log.log_end
+    return replica.log.last_stable if isolation else replica.log.high_watermark
+
+
+class Reader:
+    """Who reads, and what is to be done for that."""
+
+    __slots__ = ("broker_epoch", "holds_back", "isolation", "preferred_replica", "replica_id")
+
+    def __init__(
+        self,
+        isolation: FetchIsolation,
+        *,
+        replica_id: int = NO_REPLICA,
+        broker_epoch: int = -1,
+        holds_back: Callable[[Leader], bool] | None = None,
+        preferred_replica: Callable[[Leader, int], int] | None = None,
+    ) -> None:
+        self.isolation = isolation
+        self.replica_id = replica_id
+        """Negative for consumers."""
+        self.broker_epoch = broker_epoch
+        """In which the follower has registered; -1 if it does not say."""
+        self.holds_back = holds_back
+        """Whether a follower gets no records of a partition now, because of its quota."""
+        self.preferred_replica = preferred_replica
+        """From which broker a consumer had better read from this offset on; negative if from this one."""
 
 
 class Round:
@@ -46,30 +86,30 @@ class Round:
     is none to wait for.
     """
 
-    __slots__ = ("leaders", "must_answer", "readings", "size_bytes")
+    __slots__ = ("must_answer", "readings", "replicas", "size_bytes")
 
     def __init__(self) -> None:
         self.readings: list[Reading] = []
-        self.leaders: list[Leader | None] = []
+        self.replicas: list[Replica | None] = []
         """Who was read, for each of the readings; None where there is nobody."""
         self.size_bytes = 0
         self.must_answer = False
 
 
 def read_partitions(
-    find_leader: FindLeader,
+    find: FindReplica,
     partitions: Iterable[WantedPartition],
-    isolation: IsolationLevel,
+    reader: Reader,
     max_bytes: int,
-    replica_id: int = -1,
     *,
     has_waited: bool = False,
 ) -> Round:
-    """Read in the order given, until ``max_bytes`` are reached; ``replica_id`` is negative for consumers.
+    """Read in the order given, until ``max_bytes`` are reached.
 
     What does not exist is told behind the rest, as Kafka does.  So that readers make
     progress, the first batch of the first partition which has any comes whole, whatever the limits.
-    ``has_waited`` is whether this request has read the partitions before.
+    ``has_waited`` is whether this request has read the partitions before: then it says nothing new about
+    where its sender stands.
     """
     result = Round()
     unknown_topics: list[Reading] = []
@@ -79,18 +119,16 @@ def read_partitions(
     nobody = True
     for wanted in partitions:
         try:
-            leader = find_leader(wanted.key)
-            if replica_id >= 0:
-                check_replica(leader, wanted)
+            replica = find(wanted.key, wanted.current_leader_epoch)
         except KafkaError as error:
             code = error.code
             if has_waited and code in UNKNOWN and wanted.topic_name is not None:
                 # It went meanwhile: the log says so then, not the metadata.
                 result.readings.append(Reading(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-                result.leaders.append(None)
+                result.replicas.append(None)
                 continue
             if wanted.topic_name is not None and code == ErrorCode.UNKNOWN_TOPIC_ID:
-                code = code_of_lost_topic(find_leader, wanted.topic_name, wanted.key[1])
+                code = code_of_lost_topic(find, wanted.topic_name, wanted.key[1])
             reading = unreadable(wanted, code)
             if code == ErrorCode.UNKNOWN_TOPIC_ID:
                 unknown_topics.append(reading)
@@ -99,43 +137,89 @@ def read_partitions(
                 unknown_partitions.append(reading)
                 continue
             result.readings.append(reading)
-            result.leaders.append(None)
+            result.replicas.append(None)
             result.must_answer = True
             continue
         nobody = False
-        wanted.topic_name = leader.log.topic
-        reading = read_partition(
-            leader, wanted, isolation, min(wanted.max_bytes, left), at_least_one=nothing_yet
-        )
+        wanted.topic_name = replica.topic
+        limit = min(wanted.max_bytes, left)
+        if reader.replica_id >= 0:
+            reading = read_for_follower(
+                replica, wanted, reader, limit, at_least_one=nothing_yet, has_waited=has_waited
+            )
+        else:
+            reading = refer(replica, wanted, reader) or read_partition(
+                replica, wanted, reader.isolation, limit, at_least_one=nothing_yet
+            )
         result.readings.append(reading)
-        result.leaders.append(leader)
+        result.replicas.append(replica)
         size = reading.records_size_bytes
         left = max(left - size, 0)
         if size:
             nothing_yet = False
             result.size_bytes += size
-        elif reading.error_code or reading.diverging is not None:
+        elif reading.error_code or reading.diverging is not None or reading.preferred_replica != NO_REPLICA:
             result.must_answer = True
     unknown = unknown_topics + unknown_partitions
     result.readings += unknown
-    result.leaders += [None] * len(unknown)
+    result.replicas += [None] * len(unknown)
     if nobody:
         result.must_answer = True
     return result
 
 
-def check_replica(leader: Leader, wanted: WantedPartition) -> None:
-    """Refuse a follower: a partition that has this replica alone has none."""
-    leader.check_epoch(max(wanted.current_leader_epoch, NO_EPOCH))
-    if wanted.current_leader_epoch >= 0:
-        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
-    raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+def read_for_follower(
+    replica: Replica,
+    wanted: WantedPartition,
+    reader: Reader,
+    max_bytes: int,
+    *,
+    at_least_one: bool,
+    has_waited: bool,
+) -> Reading:
+    """Read up to the end of the log, and note where the follower stands."""
+    assert isinstance(replica, Leader)
+    try:
+        replica.check_follower(reader.replica_id, wanted.current_leader_epoch)
+        leader_end = replica.log.log_end
+        reading = read_partition(replica, wanted, reader.isolation, max_bytes, at_least_one=at_least_one)
+        if not has_waited and not reading.error_code and reading.diverging is None:
+            replica.follower_fetched(
+                reader.replica_id,
+                wanted.fetch_offset,
+                log_start=wanted.log_start,
+                leader_end=leader_end,
+                broker_epoch=reader.broker_epoch,
+            )
+    except KafkaError as error:
+        return Reading(wanted, error.code)
+    if reading.records_size_bytes and reader.holds_back is not None and reader.holds_back(replica):
+        reading.records = b""
+        reading.records_size_bytes = 0
+    return reading
 
 
-def code_of_lost_topic(find_leader: FindLeader, topic: str, partition: int) -> ErrorCode:
+def refer(replica: Replica, wanted: WantedPartition, reader: Reader) -> Reading | None:
+    """Name the replica from which a consumer had better read (KIP-392); None if that is this one."""
+    if reader.preferred_replica is None or not isinstance(replica, Leader) or replica.replication is None:
+        return None
+    preferred = reader.preferred_replica(replica, wanted.fetch_offset)
+    if preferred < 0:
+        return None
+    try:
+        replica.check_epoch(wanted.current_leader_epoch)
+    except KafkaError as error:
+        return Reading(wanted, error.code)
+    log = replica.log
+    reading = Reading(wanted, 0, log.high_watermark, log.last_stable, log.log_start)
+    reading.preferred_replica = preferred
+    return reading
+
+
+def code_of_lost_topic(find: FindReplica, topic: str, partition: int) -> ErrorCode:
     """Why a session no longer finds a topic by its id: it is gone, or its name belongs to another."""
     try:
-        find_leader((topic, partition))
+        find((topic, partition), NO_EPOCH)
     except KafkaError as error:
         if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return error.code
@@ -151,49 +235,49 @@ def unreadable(wanted: WantedPartition, code: ErrorCode) -> Reading:
 
 
 def read_partition(
-    leader: Leader,
+    replica: Replica,
     wanted: WantedPartition,
-    isolation: IsolationLevel,
+    isolation: FetchIsolation,
     max_bytes: int,
     *,
     at_least_one: bool,
 ) -> Reading:
     """At most ``max_bytes`` of one partition, or with ``at_least_one`` the first batch even if larger."""
-    log = leader.log
+    log = replica.log
     try:
         if wanted.current_leader_epoch >= 0:
-            leader.check_epoch(wanted.current_leader_epoch)
+            replica.check_epoch(wanted.current_leader_epoch)
         high_watermark = log.high_watermark
         last_stable = log.last_stable
         reading = Reading(wanted, 0, high_watermark, last_stable, log.log_start)
         if wanted.last_fetched_epoch >= 0:
-            reading.diverging = find_divergence(leader, wanted)
+            reading.diverging = find_divergence(replica, wanted)
             if reading.diverging is not None:
                 return reading
-        end = last_stable if isolation else high_watermark
+        end = end_for(replica, isolation)
         records = log.read(wanted.fetch_offset, max(max_bytes, 0), upper=end, at_least_one=at_least_one)
         if max_bytes < 0 and wanted.fetch_offset < end:  # a negative limit in the request
             return Reading(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
         if records is not None:
             reading.records = records
             reading.records_size_bytes = records.size_bytes
-        if isolation:
+        if isolation == FetchIsolation.TXN_COMMITTED:
             aborted = [] if records is None else log.aborted_transactions(records)
             reading.aborted = [(each.producer_id, each.first_offset) for each in aborted]
     except KafkaError as error:
         return Reading(wanted, error.code)
     except StorageError as failure:
-        leader.note_failed_read(failure)
+        replica.note_failed_read(failure)
         return Reading(wanted, error_code_of(failure))
     return reading
 
 
-def find_divergence(leader: Leader, wanted: WantedPartition) -> tuple[int, int] | None:
+def find_divergence(replica: Replica, wanted: WantedPartition) -> tuple[int, int] | None:
     """The epoch and offset up to which leader and reader agree; None if that is all the reader has.
 
     Raises OffsetOutOfRange where what the reader has does not meet the log at all (KIP-595).
     """
-    log = leader.log
+    log = replica.log
     epoch, end_offset = log.end_offset_for_epoch(wanted.last_fetched_epoch)
     if epoch < 0 or wanted.fetch_offset < log.log_start:
         raise OffsetOutOfRange(wanted.fetch_offset, log.log_start, log.log_end)

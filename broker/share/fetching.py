@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from broker.errors import error_code_of
 from broker.partitions.leader import Leader
 from broker.partitions.read import IsolationLevel, end_for
+from broker.partitions.replica import Replica
 from broker.share.acquiring import Acquired, AcquireMode, Offsets
 from broker.share.held_partition import HeldPartition
 from broker.share.sessions import TopicPartition
@@ -136,7 +137,7 @@ class ShareFetching:
             self._is_woken = True
             self._service.woken(self)
 
-    def _log_changed(self, _: Leader) -> None:
+    def _log_changed(self, _: Replica) -> None:
         self._woken()
 
     def _look(self) -> None:

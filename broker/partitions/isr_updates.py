@@ -1,0 +1,155 @@
+"""Asking the controller for other in-sync sets (AlterPartition), and looking for followers that are late."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from broker.metadata.image import BrokerImage
+from broker.partitions.leader import Leader
+from broker.partitions.replication import ANY_BROKER_EPOCH, IsrProposal, Replication
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionRequestPartitionData,
+    AlterPartitionRequestTopicData,
+    AlterPartitionResponse,
+    AlterPartitionResponsePartitionData,
+    BrokerState,
+)
+from protocol.schema import Message
+
+if TYPE_CHECKING:
+    from broker.partitions.manager import PartitionManager
+    from broker.services import Services
+
+RETRY_SECONDS: Final = 0.05
+"""Before a request is tried again that the controller has refused as a whole."""
+
+ANSWER_SECONDS: Final = 30.0
+"""After this the request is made again, from what is to be proposed by then."""
+
+TopicIdPartition = tuple[bytes, int]
+
+
+class IsrUpdates:
+    """The proposals of all leaders of this broker.
+
+    One request is under way at a time.  Meanwhile others gather, at most one for each partition, and go
+    together.  There is no time limit: a proposal stays until the controller has decided it, or the image
+    has said more.
+    """
+
+    def __init__(self, services: "Services", manager: "PartitionManager") -> None:
+        self._services = services
+        self._manager = manager
+        self._undecided: dict[TopicIdPartition, tuple[Leader, IsrProposal]] = {}
+        self._is_asking = False
+        self._lag_max_ms: int = services.config.get("replica.lag.time.max.ms")
+
+    def new_replication(self) -> Replication:
+        """For a leader that is not alone."""
+        return Replication(self._services.node_id, self._brokers, lag_max_ms=self._lag_max_ms)
+
+    def _brokers(self) -> Mapping[int, BrokerImage]:
+        return self._services.image.brokers
+
+    async def keep_shrinking(self) -> None:
+        """Look for late followers, for ever: one is noticed after one and a half times the limit at most."""
+        while True:
+            await trio.sleep(max(self._lag_max_ms / 2, 1) / 1000)
+            for leader in self._manager.open_leaders:
+                if leader.ended is None:
+                    leader.shrink_isr()
+
+    def propose(self, leader: Leader, proposal: IsrProposal) -> None:
+        """Let the controller decide, and tell ``leader``."""
+        key = leader.topic_id, leader.partition
+        if key in self._undecided:  # of an earlier leadership, and perhaps under way
+            leader.isr_refused(proposal, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            return
+        self._undecided[key] = leader, proposal
+        self._ask_soon()
+
+    def _ask_soon(self) -> None:
+        if not self._is_asking:
+            self._is_asking = True
+            self._manager.start_soon(self._ask)
+
+    async def _ask(self) -> None:
+        """Ask until nothing is undecided any longer."""
+        try:
+            while self._undecided:
+                asked = dict(self._undecided)
+                try:
+                    answer = await self._services.channel.ask(
+                        self._request(asked), timeout_seconds=ANSWER_SECONDS
+                    )
+                except KafkaError:
+                    await trio.sleep(RETRY_SECONDS)
+                    continue
+                if not self._heed(answer, asked):
+                    await trio.sleep(RETRY_SECONDS)
+        finally:
+            self._is_asking = False
+
+    def _request(self, asked: Mapping[TopicIdPartition, tuple[Leader, IsrProposal]]) -> AlterPartitionRequest:
+        node_id = self._services.node_id
+        this_broker = self._services.image.brokers.get(node_id)
+        topics: dict[bytes, AlterPartitionRequestTopicData] = {}
+        for (topic_id, partition), (_, proposal) in asked.items():
+            topic = topics.setdefault(topic_id, AlterPartitionRequestTopicData(topic_id=topic_id))
+            topic.partitions.append(
+                AlterPartitionRequestPartitionData(
+                    partition_index=partition,
+                    leader_epoch=proposal.leader_epoch,
+                    new_isr_with_epochs=[
+                        BrokerState(broker_id=broker_id, broker_epoch=epoch)
+                        for broker_id, epoch in zip(proposal.isr, proposal.broker_epochs, strict=True)
+                    ],
+                    partition_epoch=proposal.partition_epoch,
+                )
+            )
+        return AlterPartitionRequest(
+            broker_id=node_id,
+            broker_epoch=ANY_BROKER_EPOCH if this_broker is None else this_broker.epoch,
+            topics=list(topics.values()),
+        )
+
+    def _heed(self, answer: Message, asked: Mapping[TopicIdPartition, tuple[Leader, IsrProposal]]) -> bool:
+        """Tell the leaders; False if something is to be tried again before long."""
+        assert isinstance(answer, AlterPartitionResponse)
+        if answer.error_code:
+            self._services.log.warn_seldom(
+                f"the controller refuses changes of in-sync sets: error {answer.error_code}",
+                about="AlterPartition",
+            )
+            return False
+        for topic in answer.topics:
+            for outcome in topic.partitions:
+                key = topic.topic_id, outcome.partition_index
+                if key in asked and self._undecided.pop(key, None) is not None:
+                    self._tell(*asked[key], outcome)
+        return not self._undecided.keys() & asked.keys()
+
+    def _tell(
+        self, leader: Leader, proposal: IsrProposal, outcome: AlterPartitionResponsePartitionData
+    ) -> None:
+        name = f"{leader.topic}-{leader.partition}"
+        if leader.ended is not None:
+            return
+        if outcome.error_code:
+            code = ErrorCode(outcome.error_code)
+            self._services.log.info(f"the in-sync set of {name} does not become {proposal.isr}: {code.name}")
+            leader.isr_refused(proposal, code)
+        elif leader.isr_accepted(
+            proposal,
+            outcome.isr,
+            leader_epoch=outcome.leader_epoch,
+            partition_epoch=outcome.partition_epoch,
+        ):
+            self._services.log.info(
+                f"replicas of {name} in sync: {', '.join(map(str, outcome.isr))} "
+                f"(partition epoch {outcome.partition_epoch})"
+            )
