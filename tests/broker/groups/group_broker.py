@@ -115,6 +115,7 @@ async def group_broker(
     *,
     file_system: MemoryFileSystem | None = None,
     image: MetadataImage | None = None,
+    node_id: int = NODE_ID,
 ) -> AsyncGenerator[GroupBroker]:
     """A broker with an empty disk, or one that finds what another has left.  Leaving it is a crash."""
     given = {
@@ -122,7 +123,7 @@ async def group_broker(
         "transaction.state.log.num.partitions": str(PARTITION_COUNT),
         **(settings or {}),
     }
-    async with one_broker(given, file_system=file_system, image=image) as broker:
+    async with one_broker(given, file_system=file_system, image=image, node_id=node_id) as broker:
         broker.clock = VirtualClock()
         group_broker = GroupBroker(broker)
         broker.automatic_topics = group_broker.topic_maker  # type: ignore[attr-defined]

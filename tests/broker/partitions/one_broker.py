@@ -102,7 +102,6 @@ class OneBroker:
     ``release_threads``.
     """
 
-    node_id = NODE_ID
     cluster_id = "cluster"
 
     def __init__(
@@ -110,14 +109,16 @@ class OneBroker:
         settings: Mapping[str, str],
         file_system: MemoryFileSystem,
         paths: Sequence[str] = (PATH,),
+        node_id: int = NODE_ID,
     ) -> None:
-        self.config = BrokerConfig({"node.id": str(NODE_ID), "log.dirs": ",".join(paths), **settings})
+        self.node_id = node_id
+        self.config = BrokerConfig({"node.id": str(node_id), "log.dirs": ",".join(paths), **settings})
         self.clock = ManualClock()
         self.identifiers = Identifiers(seed=1)
         self.lines = StringIO()
         self.log = Log(self.lines)
         self.image = empty_image("cluster")
-        self.advertised = Advertised(NODE_ID)
+        self.advertised = Advertised(node_id)
         self.producer_ids = ProducerIdSource()
         self.file_system = file_system
         self.controller = self.metadata = self
@@ -344,6 +345,7 @@ async def one_broker(
     image: MetadataImage | None = None,
     paths: Sequence[str] = (PATH,),
     offline: Sequence[str] = (),
+    node_id: int = NODE_ID,
 ) -> AsyncGenerator[OneBroker]:
     """A broker with an empty disk and cluster, or with what is given.
 
@@ -352,7 +354,7 @@ async def one_broker(
     """
     if file_system is None:
         file_system = MemoryFileSystem(now_ms=lambda: START_MS)
-    broker = OneBroker(settings or {}, file_system, paths)
+    broker = OneBroker(settings or {}, file_system, paths, node_id)
     if image is not None:
         broker.image = image
         broker._topics_made = image.offset  # so that new ones get other ids
@@ -372,10 +374,10 @@ async def one_broker(
     if len(paths) > 1:
         for directory in broker.directories:
             if directory.properties is None:
-                directory.write_properties(MetaProperties("cluster", NODE_ID, directory_id(directory.path)))
-        broker.register(NODE_ID, [directory_id(directory.path) for directory in broker.directories])
+                directory.write_properties(MetaProperties("cluster", node_id, directory_id(directory.path)))
+        broker.register(node_id, [directory_id(directory.path) for directory in broker.directories])
     elif image is None:
-        broker.register(NODE_ID)
+        broker.register(node_id)
     failures = {path: DiskFailure(path, "use log directory", OSError("gone")) for path in offline}
     node_directories = NodeDirectories(broker.directory, broker.directories, failures)
     try:
