@@ -4,6 +4,7 @@
 # make bench   the benchmark table (ARGS="--quick", ARGS="--bootstrap host:port")
 # make bench-storage   what files cost, beside Apache Kafka: many partitions, recovery, compaction (needs Java)
 # make bench-coordinators   groups, transactions and share groups, beside Apache Kafka (needs Java)
+# make bench-cluster   replication and failover of three nodes, beside Apache Kafka (needs Java)
 # make bench-peers   the same figures beside Apache Kafka, kfake and Tansu (needs Java, Maven and Go)
 # make matrix  plays the clients' scenarios against Ottla and Apache Kafka anew (needs Java, Maven, Go, Node, Rust and kcat)
 # make tools   what Kafka's command line tools say of Apache Kafka, kept anew, and of Ottla (needs Java and Maven)
@@ -29,7 +30,7 @@ IN_MEMORY := $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mo
 test fast: export TMPDIR ?= $(IN_MEMORY)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types fast bench bench-storage bench-coordinators bench-peers matrix tools oracle clean
+.PHONY: help run test check format lint types fast bench bench-storage bench-coordinators bench-cluster bench-peers matrix tools oracle clean
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -68,6 +69,9 @@ bench-storage: $(VENV)/.dev
 
 bench-coordinators: $(VENV)/.dev
 	$(BIN)/python -m benchmarks coordinators $(ARGS)
+
+bench-cluster: $(VENV)/.dev
+	$(BIN)/python -m benchmarks cluster $(ARGS)
 
 bench-peers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks peers $(ARGS)

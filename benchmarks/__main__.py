@@ -1,7 +1,7 @@
 """``python -m benchmarks`` measures one broker, ``python -m benchmarks peers`` measures it beside others.
 
 ``python -m benchmarks storage`` measures what files cost, ``python -m benchmarks coordinators`` what groups
-and transactions do.
+and transactions do, and ``python -m benchmarks cluster`` what replication costs.
 """
 
 import sys
@@ -20,6 +20,10 @@ def main(arguments: list[str]) -> int:
         from benchmarks.coordinators.command import main as measure_coordinators
 
         return measure_coordinators(arguments[1:])
+    if arguments[:1] == ["cluster"]:
+        from benchmarks.cluster.command import main as measure_cluster
+
+        return measure_cluster(arguments[1:])
     from benchmarks.one_broker import main as measure_one_broker
 
     return measure_one_broker(arguments)

@@ -20,6 +20,11 @@ def is_setting(variable: str) -> bool:
     return variable.startswith("KAFKA_") or variable == "CLUSTER_ID"
 
 
+def clean_environment() -> dict[str, str]:
+    """This process's environment without what a broker would read from it."""
+    return {name: value for name, value in os.environ.items() if not is_setting(name)}
+
+
 class BrokerProcess:
     """One broker with its files in ``folder``: its data unless ``ephemeral``, its log and its ready file.
 
@@ -41,7 +46,7 @@ class BrokerProcess:
         self.settings = dict(settings or {})
         self.arguments = list(arguments)
         self.ephemeral = ephemeral
-        settled = {name: value for name, value in os.environ.items() if not is_setting(name)}
+        settled = clean_environment()
         settled.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's second start has its bytecode
         # What an ephemeral broker leaves when it is killed goes with the rest.
         settled["TMPDIR"] = str(folder.resolve())

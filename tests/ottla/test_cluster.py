@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from compat.broker_process import is_setting
+from compat.broker_process import clean_environment
 from compat.raw_client import RawClient
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, ClusterError, State
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not is_setting(name)}
+ENVIRONMENT = clean_environment()
 
 
 def serves(address: str) -> bool:

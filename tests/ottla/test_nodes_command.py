@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from compat.broker_process import is_setting
+from compat.broker_process import clean_environment
 from compat.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not is_setting(name)}
+ENVIRONMENT = clean_environment()
 OTTLA = (sys.executable, "-m", "ottla")
 
 

@@ -14,6 +14,9 @@ LAYERS = ("protocol", "storage", "broker", "ottla")
 FROM_OUTSIDE = ("compat", "benchmarks")
 """They meet a broker as its clients do; only the codecs may be taken apart or used."""
 
+FOR_USERS = "ottla.cluster"
+"""What whoever is outside uses, too: it starts processes, and meets them as anybody does."""
+
 EVENT_LOOPS = ("trio", "asyncio", "anyio", "selectors")
 SYNCHRONOUS = ("protocol", "storage")
 
@@ -59,7 +62,7 @@ def violations(source: str, module: str) -> list[str]:
     ]
     for name in imports(tree, module):
         target = name.partition(".")[0]
-        if target in LAYERS and target not in allowed:
+        if target in LAYERS and target not in allowed and not name.startswith(f"{FOR_USERS}."):
             found.append(f"{module} may not import {name}")
         if target in EVENT_LOOPS and layer in SYNCHRONOUS:
             found.append(f"{module} is synchronous and may not import {name}")

@@ -1,0 +1,1 @@
+"""What replication costs, and how long a failover takes, beside Apache Kafka."""
