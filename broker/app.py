@@ -199,8 +199,7 @@ async def serve(
             ]
             identify(services, directories, voters, cluster_id, file_system)
             node = _node(services, directories, bound)
-            services.controller = controller = start_controller(services, node)
-            services.metadata = controller.raft.feed
+            controller = start_controller(services, node)
             services.nodes = Nodes(services)
             services.advertised = Advertised(services.node_id, _unaddressed(services.config))
             services.automatic_topics = AutomaticTopics(services)

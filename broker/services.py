@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from broker.network.transport import Transport
     from broker.partitions.manager import PartitionManager
     from broker.quotas.desk import ClientQuotas
+    from broker.raft.quorum import Quorum
     from broker.raft.voter_changes import VoterChanges
     from broker.share.coordinator import ShareCoordinator
     from broker.share.host import ShareHost
@@ -43,6 +44,7 @@ class Services:
     node_id: int
     cluster_id: str
     metadata: "MetadataFeed"
+    quorum: "Quorum"
     controller: "ControllerService"
     channel: "ControllerChannel"
     voter_changes: "VoterChanges"

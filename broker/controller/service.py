@@ -21,6 +21,7 @@ from storage.errors import DiskFailure
 
 if TYPE_CHECKING:
     from broker.logs import Log
+    from broker.metadata.feed import MetadataFeed
     from broker.raft.service import RaftService
 
 Reply = TypeVar("Reply")
@@ -60,22 +61,44 @@ class _Decided:
 
 
 class ControllerService:
-    """The cluster's single writer of metadata.
+    """The cluster's single writer of metadata, while this node leads the metadata quorum.
 
-    ``image`` is the latest committed image.  Everything is called in the Trio thread.
+    While it does not, every command is refused with NOT_CONTROLLER.  Everything is called in the Trio thread.
     """
 
-    def __init__(self, raft: "RaftService", log: "Log", run_blocking: RunBlocking) -> None:
-        self.raft = raft
+    def __init__(self, feed: "MetadataFeed", log: "Log", run_blocking: RunBlocking) -> None:
+        self._raft: RaftService | None = None
+        self._feed = feed
         self._log = log
         self._run_blocking = run_blocking
         self._queue: list[_Submitted[Any]] = []
         self._arrived = trio.Event()
 
     @property
+    def is_active(self) -> bool:
+        """Whether this node is the controller of the cluster now."""
+        return self._raft is not None
+
+    @property
+    def raft(self) -> "RaftService":
+        """What commands are written to.  Raises NOT_CONTROLLER while another node is the controller."""
+        if self._raft is None:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        return self._raft
+
+    @property
     def image(self) -> MetadataImage:
         """The cluster as last committed and published."""
-        return self.raft.image
+        return self._feed.image
+
+    def activate(self, raft: "RaftService") -> None:
+        """Take commands from now on: this node leads."""
+        self._raft = raft
+
+    def deactivate(self) -> None:
+        """Refuse commands from now on, those under way included: whether they take effect, others decide."""
+        self._raft = None
+        self._arrived.set()
 
     def submit(self, command: Command[Reply], done: Callable[[Reply | KafkaError], None]) -> None:
         """Carry out ``command``; call ``done`` with its reply when it is committed, or with its refusal."""
@@ -136,12 +159,13 @@ class ControllerService:
 
     async def _make_snapshot(self) -> None:
         """If one is due.  It only saves time and space, so the broker can do without."""
-        snapshot = self.raft.due_snapshot()
-        if snapshot is None:
+        raft = self._raft
+        snapshot = None if raft is None else raft.due_snapshot()
+        if raft is None or snapshot is None:
             return
         try:
             await self._run_blocking(snapshot.write)
-            self.raft.finish_snapshot(snapshot)
+            raft.finish_snapshot(snapshot)
         except (OSError, DiskFailure) as error:
             self._log.error(f"no snapshot of the metadata log could be made: {error}")
 
@@ -150,24 +174,33 @@ class ControllerService:
         self._arrived.set()
 
     async def _carry_out(self, queue: list[_Submitted[Any]]) -> None:
-        decided = [self._decide(submitted) for submitted in queue if not submitted.is_withdrawn]
-        flush = self.raft.begin_flush()
+        raft = self._raft
+        if raft is None:
+            for submitted in queue:
+                submitted.done(KafkaError(ErrorCode.NOT_CONTROLLER))
+            return
+        decided = [self._decide(submitted, raft) for submitted in queue if not submitted.is_withdrawn]
+        flush = raft.begin_flush()
         if flush is not None:
             await run_flush(flush, self._run_blocking, self._log)
             flush.finish()
-        self.raft.commit()
+        if self._raft is not raft:  # it resigned meanwhile
+            for one in decided:
+                one.done(KafkaError(ErrorCode.NOT_CONTROLLER))
+            return
+        raft.commit()
         for one in decided:
             if one.image is not None and one.changes is not None:
-                self.raft.feed.publish(one.image, one.changes)
+                raft.feed.publish(one.image, one.changes)
             one.done(one.outcome)
 
-    def _decide(self, submitted: _Submitted[Any]) -> _Decided:
+    def _decide(self, submitted: _Submitted[Any], raft: "RaftService") -> _Decided:
         submitted.has_begun = True
         try:
-            decision = submitted.command(self.raft.latest)
+            decision = submitted.command(raft.latest)
             if not decision.records:
                 return _Decided(submitted.done, decision.reply)
-            image, changes = self.raft.append(decision.records)
+            image, changes = raft.append(decision.records)
         except KafkaError as error:
             return _Decided(submitted.done, error)
         except DiskFailure as error:

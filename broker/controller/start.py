@@ -1,4 +1,4 @@
-"""A node takes up the cluster's metadata: opens the log, leads it, and registers itself."""
+"""A node takes up the cluster's metadata: opens the log, leads or follows it, and registers itself."""
 
 import os
 from collections.abc import Sequence
@@ -15,12 +15,17 @@ from broker.controller.brokers import (
 from broker.controller.elections import TopicRules
 from broker.controller.service import ControllerService
 from broker.errors import StartupError
+from broker.metadata.differences import differences
 from broker.metadata.features import METADATA_VERSION_MAX, SUPPORTED_FEATURES, default_levels
+from broker.metadata.feed import MetadataFeed
 from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage, ResourceType
 from broker.metadata.records import VersionedRecord
 from broker.node_directories import cordoned_ids
-from broker.raft.log import MetadataLog
-from broker.raft.service import QuorumMismatch, RaftService, SnapshotRules
+from broker.raft.log import Loaded, MetadataLog
+from broker.raft.quorum import Quorum
+from broker.raft.service import QuorumMismatch, RaftService
+from broker.raft.snapshotting import SnapshotRules, Snapshotting
+from broker.raft.voter_changes import all_shown
 from broker.raft.voters import VoterEndpoint
 from protocol.stored.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
 from storage import paths
@@ -60,15 +65,78 @@ class Node(NamedTuple):
 
 
 def start_controller(services: "Services", node: Node) -> ControllerService:
-    """Open the metadata log and make this node its controller and its broker.
+    """Open the metadata log, and make this node its controller, and its broker, if no other node votes.
 
-    On return everything appended is on the device, and ``image`` holds this broker, unfenced.  Blocks.
-    Raises QuorumMismatch, CorruptFile or DiskFailure, or KafkaError where the broker may not register;
-    each says in one line what is wrong.
+    ``services`` gets quorum, metadata and controller.  If this node leads, then on return everything appended
+    is on the device, and ``image`` holds this broker, unfenced.  If another one does, nothing is published
+    before ``quorum.run`` has heard from it.
+
+    Blocks.  Raises QuorumMismatch, CorruptFile or DiskFailure, or KafkaError where the broker may not
+    register; each says in one line what is wrong.
     """
-    raft = _open(services, node)
+    roles = services.config.get("process.roles")
+    log = _open_log(services, node)
+    loaded = log.load(services.cluster_id, now_ms=services.clock.now_ms(), applies_log="controller" in roles)
+    leads = "controller" in roles and _votes_alone(services, loaded, node)
+    if not leads and "controller" in roles:  # what the log says is not known to be committed
+        loaded = log.load(services.cluster_id, now_ms=services.clock.now_ms(), applies_log=False)
+    feed = MetadataFeed(loaded.replay.image, kraft_version=(loaded.notes.kraft_version or 0) if leads else 0)
+    services.metadata = feed
+    services.quorum = _quorum(services, node, log, loaded, feed)
+    services.controller = ControllerService(feed, services.log, services.run_blocking)
+    if not leads:
+        services.quorum.start_following(loaded)
+        return services.controller
+    raft = services.quorum.new_leader(loaded)
     _check_not_lost(raft, node)
-    raft.lead(tuple([VoterEndpoint(name, host, port) for name, host, port, _ in node.controller_endpoints]))
+    _activate(services, raft)
+    if "broker" in roles:
+        _register(services, raft, node)
+    raft.flush()
+    feed.image = raft.latest
+    services.quorum.start_leading(raft)
+    services.controller.activate(raft)
+    return services.controller
+
+
+def take_lead(services: "Services") -> None:
+    """Make this running node, which voted alone or was elected, the controller.
+
+    On return it is active, and what it found in the log is committed.  Blocks for an fsync.  Raises
+    QuorumMismatch, CorruptFile or DiskFailure.
+    """
+    quorum = services.quorum
+    raft = quorum.new_leader(quorum.complete_log())
+    before = raft.image
+    _activate(services, raft)
+    raft.flush()
+    quorum.start_leading(raft)
+    services.controller.activate(raft)
+    raft.feed.publish(raft.latest, differences(before, raft.latest))
+
+
+def _votes_alone(services: "Services", loaded: Loaded, node: Node) -> bool:
+    """Whether no other node can lead; raises QuorumMismatch if nobody can."""
+    if not loaded.notes.kraft_version:  # then the settings name the voters, and were checked
+        return True
+    voters = loaded.notes.voters or ()
+    directory_id = node.metadata_directory.id
+    if [(voter.id, voter.directory_id) for voter in voters] == [(services.node_id, directory_id)]:
+        return True
+    if {voter.id for voter in voters} <= {services.node_id} and not services.config.get(
+        "controller.quorum.bootstrap.servers"
+    ):
+        raise QuorumMismatch(
+            f"node {services.node_id} with the metadata directory {node.metadata_directory.path} is not "
+            f"among the voters of its metadata log ({all_shown(voters)}), and no other controller is known"
+        )
+    return False
+
+
+def _activate(services: "Services", raft: RaftService) -> None:
+    """Begin an epoch, and append what a new controller has to say."""
+    endpoints = services.quorum.endpoints
+    raft.lead(endpoints)
     activation = activate(
         raft.latest,
         in_transaction=raft.in_transaction,
@@ -77,11 +145,18 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     )
     _append(raft, activation.records)
     _check_level(raft.latest)
-    incarnation_id = services.identifiers.uuid()
     controller = register_controller(
-        raft.latest, services.node_id, incarnation_id, node.controller_endpoints, SUPPORTED_FEATURES
+        raft.latest,
+        services.node_id,
+        services.identifiers.uuid(),
+        [Endpoint(*endpoint) for endpoint in endpoints],
+        SUPPORTED_FEATURES,
     )
     _append(raft, controller.records)
+
+
+def _register(services: "Services", raft: RaftService, node: Node) -> None:
+    """Register the broker of this node as the controller would, if it asked for that, and unfence it."""
     registration = Registration(
         broker_id=services.node_id,
         cluster_id=services.cluster_id,
@@ -95,9 +170,6 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     )
     broker = restart_broker(raft.latest, registration, topic_rules(services, raft.latest))
     _append(raft, broker.records)
-    raft.flush()
-    raft.feed.image = raft.latest
-    return ControllerService(raft, services.log, services.run_blocking)
 
 
 def _check_not_lost(raft: RaftService, node: Node) -> None:
@@ -114,8 +186,12 @@ def _check_not_lost(raft: RaftService, node: Node) -> None:
 def stop_controller(controller: ControllerService, node_id: int) -> int:
     """Fence this broker; return its epoch, which the markers of a clean stop are to hold; -1 if it has none.
 
+    Only where this node is the controller: otherwise the broker has asked for its stop before.
+
     The last thing to happen before the log directories are closed.  Blocks.
     """
+    if not controller.is_active:
+        return NO_EPOCH
     raft = controller.raft
     broker = raft.latest.brokers.get(node_id)
     if broker is None:  # unregistered while it ran: there is nobody to fence
@@ -145,36 +221,45 @@ def _cordoned(services: "Services", image: MetadataImage) -> Sequence[str]:
     return paths
 
 
-def _open(services: "Services", node: Node) -> RaftService:
+def _open_log(services: "Services", node: Node) -> MetadataLog:
     config = services.config
-    now_ms = services.clock.now_ms
     directory = node.metadata_directory
-    assert directory.id is not None, "it is formatted"
     log_config = LogConfig(
         segment_bytes=config.get("internal.metadata.log.segment.bytes")
         or config.get("metadata.log.segment.bytes"),
         segment_ms=config.get("metadata.log.segment.ms"),
         file_delete_delay_ms=config.get("internal.metadata.delete.delay.millis"),
     )
-    log = MetadataLog(
-        directory.open_metadata_log(log_config, now_ms=now_ms()),
+    return MetadataLog(
+        directory.open_metadata_log(log_config, now_ms=services.clock.now_ms()),
         directory.services,
         batch_bytes_max=config.get("internal.metadata.max.batch.size.in.bytes"),
     )
-    loaded = log.load(services.cluster_id, now_ms=now_ms())
-    return RaftService(
+
+
+def _quorum(services: "Services", node: Node, log: MetadataLog, loaded: Loaded, feed: MetadataFeed) -> Quorum:
+    config = services.config
+    directory_id = node.metadata_directory.id
+    assert directory_id is not None, "it is formatted"
+    snapshotting = Snapshotting(
         log,
         loaded,
-        node_id=services.node_id,
-        directory_id=directory.id,
-        now_ms=now_ms,
-        unique=lambda: str(services.identifiers.random.getrandbits(63)),
         rules=SnapshotRules(
             bytes_between=config.get("metadata.log.max.record.bytes.between.snapshots"),
             interval_ms=config.get("metadata.log.max.snapshot.interval.ms"),
             retention_bytes=config.get("metadata.max.retention.bytes"),
             retention_ms=config.get("metadata.max.retention.ms"),
         ),
+        now_ms=services.clock.now_ms,
+        unique=lambda: str(services.identifiers.random.getrandbits(63)),
+    )
+    return Quorum(
+        services,
+        log,
+        feed=feed,
+        snapshotting=snapshotting,
+        directory_id=directory_id,
+        endpoints=[VoterEndpoint(name, host, port) for name, host, port, _ in node.controller_endpoints],
     )
 
 

@@ -1,7 +1,7 @@
 """``__cluster_metadata-0``: the records that make the cluster, in Kafka's files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from broker.metadata.image import empty_image
@@ -28,7 +28,8 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError, KafkaError
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.schema import Message
-from storage.errors import CorruptFile, CorruptLog, DiskFailure
+from storage.errors import CorruptFile, CorruptLog, DiskFailure, OffsetNotNext
+from storage.filesystem import Buffer
 from storage.log_services import LogServices
 from storage.node_files import QuorumState, read_quorum_state, write_quorum_state
 from storage.partition_log import PartitionLog
@@ -66,6 +67,8 @@ class MetadataLog:
         self.directory = log.directory
         self.file_system = services.file_system
         self.removals = services.removals
+        self.newest_snapshot: SnapshotId | None = None
+        """Of the finished ones; known once the log is loaded."""
         self._batch_bytes_max = batch_bytes_max
 
     @property
@@ -75,8 +78,16 @@ class MetadataLog:
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last batch, or the last one to have begun; 0 if there was none."""
+        """The epoch of the last batch, or of the snapshot that an empty log goes on from; 0 if none."""
+        snapshot = self.newest_snapshot
+        if snapshot is not None and snapshot.end_offset == self.end_offset:
+            return max(self.log.leader_epochs.latest, snapshot.epoch)
         return max(self.log.leader_epochs.latest, 0)
+
+    def note_snapshot(self, snapshot: SnapshotId) -> None:
+        """A snapshot is there, whole."""
+        if self.newest_snapshot is None or snapshot > self.newest_snapshot:
+            self.newest_snapshot = snapshot
 
     def read_quorum_state(self) -> QuorumState | None:
         """What this node remembers of elections; None before the first."""
@@ -108,41 +119,40 @@ class MetadataLog:
         self.log.append_as_leader(RecordBatch(batch), epoch, now_ms=now_ms, from_client=False)
         return len(batch)
 
-    def load(self, cluster_id: str, *, now_ms: int) -> Loaded:
+    def load(self, cluster_id: str, *, now_ms: int, applies_log: bool = True) -> Loaded:
         """Read snapshot and log into an image.
+
+        With ``applies_log`` false, records of the log are only looked through: nobody has said yet which of
+        them are committed.  A snapshot always is.
 
         Raises CorruptFile, which records that contradict each other are, too, or DiskFailure.  A log that
         ends before the newest snapshot does is dropped: the snapshot came from elsewhere.
         """
         try:
-            return self._load(cluster_id, now_ms)
+            return self._load(cluster_id, now_ms, applies_log)
         except OSError as error:
             raise DiskFailure(error.filename or self.directory, "load", error) from error
 
-    def _load(self, cluster_id: str, now_ms: int) -> Loaded:
+    def _load(self, cluster_id: str, now_ms: int, applies_log: bool) -> Loaded:
         remove_leftovers(self.file_system, self.directory)
         replay = Replay(empty_image(cluster_id))
         notes = KRaftNotes()
         snapshots = list_snapshots(self.file_system, self.directory)
         newest = snapshots[-1] if snapshots else None
+        self.newest_snapshot = newest
         start = 0
         if newest is not None:
-            content = read_snapshot(self.file_system, self.directory, newest)
-            for messages in content.batches:
-                _apply(
-                    replay, messages, newest.end_offset - 1, newest.epoch, content.timestamp_ms, newest.name
-                )
-            replay.skip_to(newest.end_offset - 1, newest.epoch, content.timestamp_ms)
-            notes = content.notes
+            notes = self.apply_snapshot(replay, newest)
             start = newest.end_offset
             if self.log.log_end < start:
                 self.log.truncate_fully_and_start_at(start, now_ms=now_ms)
         if self.log.log_start > start:
             raise CorruptLog(self.directory, 0, f"records before offset {self.log.log_start} are missing")
-        logged, size_bytes = self._replay_log(replay, start)
+        logged, size_bytes = self._replay_log(replay, start, applies=applies_log)
         has_voters_record = logged.voters is not None or (newest is not None and notes.voters is not None)
         notes = notes.completed_by(logged)
-        replay.publish()
+        if applies_log:
+            replay.publish()
         bootstrap = None
         if replay.image.metadata_version == 0 or not has_voters_record:
             bootstrap = self._read_bootstrap()
@@ -150,11 +160,33 @@ class MetadataLog:
                 notes = bootstrap.notes.completed_by(notes)
         return Loaded(replay, notes, bootstrap, newest, size_bytes, has_voters_record)
 
-    def _replay_log(self, replay: Replay, start: int) -> tuple[KRaftNotes, int]:
+    def apply_snapshot(self, replay: Replay, snapshot: SnapshotId) -> KRaftNotes:
+        """Apply a snapshot to an empty image; return what it says of the quorum.  Raises CorruptFile."""
+        content = read_snapshot(self.file_system, self.directory, snapshot)
+        end, epoch, timestamp_ms = snapshot.end_offset - 1, snapshot.epoch, content.timestamp_ms
+        for messages in content.batches:
+            _apply(replay, messages, end, epoch, timestamp_ms, snapshot.name)
+        replay.skip_to(end, epoch, timestamp_ms)
+        return content.notes
+
+    def _replay_log(self, replay: Replay, start: int, *, applies: bool) -> tuple[KRaftNotes, int]:
         notes = KRaftNotes()
         size_bytes = 0
+        for batch in self.batches(start):
+            size_bytes += batch.size_bytes
+            if applies or batch.is_control:
+                notes = self.apply_batch(replay if applies else None, notes, batch)
+            else:
+                self._check_crc(batch)
+        return notes, size_bytes
+
+    def batches(self, start: int, end: int | None = None) -> Iterator[RecordBatch]:
+        """The batches from ``start`` up to ``end``, exclusive, or to the end of the log.
+
+        Raises CorruptLog where one is missing, and DiskFailure.
+        """
         offset = start
-        while (found := self.log.read(offset, READ_BYTES)) is not None:
+        while (found := self.log.read(offset, READ_BYTES, upper=end)) is not None:
             for batch in read_batches(found.read()):
                 if batch.base_offset > offset:
                     raise CorruptLog(
@@ -163,28 +195,88 @@ class MetadataLog:
                         f"offset {batch.base_offset} follows {offset - 1}: records between are missing",
                     )
                 offset = batch.next_offset
-                if batch.last_offset < start:
-                    continue
-                size_bytes += batch.size_bytes
-                where = f"{self.directory}, the batch at offset {batch.base_offset}"
-                try:
-                    batch.check_crc()
-                    if batch.is_control:
-                        notes = notes.updated(batch)
-                        replay.skip_to(batch.last_offset, batch.partition_leader_epoch, batch.max_timestamp)
-                        continue
-                    messages = read_metadata_batch(batch)
-                except DecodeError as error:
-                    raise CorruptFile(where, str(error)) from error
-                _apply(
-                    replay,
-                    messages,
-                    batch.last_offset,
-                    batch.partition_leader_epoch,
-                    batch.max_timestamp,
-                    where,
-                )
-        return notes, size_bytes
+                if batch.last_offset >= start:
+                    yield batch
+
+    def apply_batch(self, replay: Replay | None, notes: KRaftNotes, batch: RecordBatch) -> KRaftNotes:
+        """Apply one batch of the log; return ``notes`` with what it says of the quorum.
+
+        Without ``replay`` only that is looked at.  Raises CorruptFile.
+        """
+        self._check_crc(batch)
+        epoch, timestamp_ms = batch.partition_leader_epoch, batch.max_timestamp
+        try:
+            if batch.is_control:
+                notes = notes.updated(batch)
+                if replay is not None:
+                    replay.skip_to(batch.last_offset, epoch, timestamp_ms)
+                return notes
+            if replay is None:
+                return notes
+            messages = read_metadata_batch(batch)
+        except DecodeError as error:
+            raise CorruptFile(self._where(batch), str(error)) from error
+        _apply(replay, messages, batch.last_offset, epoch, timestamp_ms, self._where(batch))
+        return notes
+
+    def read_notes(self, end: int) -> KRaftNotes:
+        """What snapshot and log say of the quorum below ``end``.  Raises CorruptFile or DiskFailure."""
+        notes = KRaftNotes()
+        start = self.log.log_start
+        if self.newest_snapshot is not None:
+            notes = read_snapshot(self.file_system, self.directory, self.newest_snapshot).notes
+            start = self.newest_snapshot.end_offset
+        for batch in self.batches(start, end):
+            if batch.is_control:
+                notes = self.apply_batch(None, notes, batch)
+        return notes
+
+    def _check_crc(self, batch: RecordBatch) -> None:
+        try:
+            batch.check_crc()
+        except DecodeError as error:
+            raise CorruptFile(self._where(batch), str(error)) from error
+
+    def _where(self, batch: RecordBatch) -> str:
+        return f"{self.directory}, the batch at offset {batch.base_offset}"
+
+    # What comes from a leader elsewhere
+
+    def append_as_follower(self, records: Buffer, *, epoch_max: int, now_ms: int) -> list[RecordBatch]:
+        """Append batches as they are, up to the first of an epoch above ``epoch_max``; return them.
+
+        Raises OffsetNotNext where one does not follow the log, CorruptRecords or DiskFailure; those before it
+        are appended then.
+        """
+        appended = []
+        for batch in read_batches(records):
+            if batch.partition_leader_epoch > epoch_max:
+                break
+            if batch.base_offset != self.end_offset:
+                raise OffsetNotNext(batch.base_offset, self.end_offset)
+            self.log.append_as_follower(batch.data, now_ms=now_ms)
+            appended.append(batch)
+        return appended
+
+    def find_divergence(self, epoch: int, end_offset: int) -> int:
+        """Where to cut this log, given that in the leader's ``epoch``, the last both may have, ends there."""
+        if epoch == 0:
+            return min(end_offset, self.end_offset)
+        known, end = self.log.end_offset_for_epoch(epoch)
+        if known < 0:
+            known, end = self.last_epoch, self.end_offset
+        return min(end, end_offset) if known == epoch else end
+
+    def truncate(self, offset: int, *, now_ms: int) -> None:
+        """Forget everything from ``offset`` on.  Raises DiskFailure."""
+        self.log.truncate_to(offset, now_ms=now_ms)
+        self.log.flush()
+
+    def restart_at(self, snapshot: SnapshotId, *, now_ms: int) -> None:
+        """Go on, empty, where ``snapshot`` ends, which is there and whole.  Raises DiskFailure."""
+        self.log.truncate_fully_and_start_at(snapshot.end_offset, now_ms=now_ms)
+        self.log.flush()
+        self.note_snapshot(snapshot)
 
     def _read_bootstrap(self) -> Snapshot | None:
         """Kafka up to 4.2 put the feature levels into a file of their own, beside the voters' 0-0."""

@@ -4,9 +4,7 @@ The epoch still matters.  Each start begins a new one, noted on disk before the 
 that another node which has read further than the disk kept finds out and forgets what was lost.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from broker.metadata.feed import MetadataFeed
 from broker.metadata.image import MetadataImage
@@ -14,7 +12,7 @@ from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import MetadataChanges, Replay
 from broker.raft.batches import ControlRecord, leader_change, quorum_records
 from broker.raft.log import Loaded, MetadataLog
-from broker.raft.snapshots import SnapshotId, build_snapshot, list_snapshots, write_snapshot
+from broker.raft.snapshotting import PendingSnapshot, Snapshotting
 from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter, replace_voter
 from protocol.schema import Message
 from storage.node_files import QuorumState
@@ -25,48 +23,8 @@ class QuorumMismatch(Exception):
     """This node cannot lead the quorum that the log describes; the text is for the operator."""
 
 
-class SnapshotRules(NamedTuple):
-    """When to write a snapshot, and when to drop old ones with the log before them."""
-
-    bytes_between: int = 20 << 20
-    """``metadata.log.max.record.bytes.between.snapshots``"""
-    interval_ms: int = 3_600_000
-    """``metadata.log.max.snapshot.interval.ms``; 0 for never because of time."""
-    retention_bytes: int = 100 << 20
-    """``metadata.max.retention.bytes``: of log and snapshots together."""
-    retention_ms: int = 7 * 24 * 3_600_000
-    """``metadata.max.retention.ms``"""
-
-
-class PendingSnapshot:
-    """A snapshot to be written in a thread: everything it reads is immutable."""
-
-    def __init__(self, raft: "RaftService", snapshot: SnapshotId, unique: str) -> None:
-        self.id = snapshot
-        self._image = raft.image
-        self._log = raft.log
-        self._kraft_version = raft.kraft_version
-        self._voters = raft.voters
-        self._now_ms = raft.now_ms()
-        self._unique = unique
-
-    def write(self) -> None:
-        """Write the file; raises OSError, and leaves at most an unfinished part of it then."""
-        from broker.metadata.snapshot import image_records  # seldom needed
-
-        batches = build_snapshot(
-            image_records(self._image),
-            self.id,
-            kraft_version=self._kraft_version,
-            voters=self._voters,
-            last_timestamp_ms=self._image.timestamp_ms,
-            now_ms=self._now_ms,
-        )
-        write_snapshot(self._log.file_system, self._log.directory, self.id, batches, unique=self._unique)
-
-
 class RaftService:
-    """Leader of its own quorum.  Everything but ``PendingSnapshot.write`` runs in the Trio thread.
+    """Leader of its own quorum.  Everything runs in the Trio thread.
 
     ``latest`` is the image after everything appended.
     """
@@ -79,12 +37,12 @@ class RaftService:
         node_id: int,
         directory_id: bytes,
         now_ms: Callable[[], int],
-        unique: Callable[[], str],
-        rules: SnapshotRules,
+        snapshotting: Snapshotting,
+        feed: MetadataFeed,
     ) -> None:
-        """``unique`` gives a new text for the names of unfinished files."""
+        """``loaded`` holds the whole log, of which ``feed`` may have published less."""
         self.log = log
-        self.feed = MetadataFeed(loaded.replay.image, kraft_version=loaded.notes.kraft_version or 0)
+        self.feed = feed
         """What is committed, and who follows it."""
         self.latest: MetadataImage = loaded.replay.image
         self.epoch = -1
@@ -95,16 +53,12 @@ class RaftService:
             else [record for batch in loaded.bootstrap.batches for record in batch]
         )
         """What the directory was formatted with, while the log does not say it."""
-        self.bytes_since_snapshot = loaded.bytes_since_snapshot
+        self.snapshotting = snapshotting
         self.now_ms = now_ms
         self._node_id = node_id
         self._directory_id = directory_id
-        self._unique = unique
-        self._rules = rules
         self._has_voters_record = loaded.has_voters_record
         self._endpoints: tuple[VoterEndpoint, ...] = ()
-        self._snapshot_end = -1 if loaded.snapshot is None else loaded.snapshot.end_offset
-        self._snapshot_due_ms = now_ms() + rules.interval_ms
         self._unfinished = loaded.replay if loaded.replay.in_transaction else None
 
     @property
@@ -195,7 +149,7 @@ class RaftService:
         replay.apply(messages, offset=offset, epoch=self.epoch, timestamp_ms=now_ms)
         assert not replay.in_transaction, "a decision holds a transaction whole"
         changes = replay.publish()
-        self.bytes_since_snapshot += self.log.append(records, epoch=self.epoch, now_ms=now_ms)
+        self.snapshotting.bytes_since += self.log.append(records, epoch=self.epoch, now_ms=now_ms)
         assert self.log.end_offset == offset + 1
         self._unfinished = None
         self.latest = replay.image
@@ -218,41 +172,13 @@ class RaftService:
 
     def due_snapshot(self) -> PendingSnapshot | None:
         """A snapshot of the committed image, if it is time for one."""
-        rules = self._rules
-        is_due = self.bytes_since_snapshot >= rules.bytes_between or (
-            rules.interval_ms > 0 and self.now_ms() >= self._snapshot_due_ms
-        )
-        if not is_due or self.image.offset + 1 <= self._snapshot_end or self.image is not self.latest:
+        if self.image is not self.latest:
             return None
-        # Counting begins anew at once: one that fails is tried again only when the next one would be due.
-        self.bytes_since_snapshot = 0
-        self._snapshot_due_ms = self.now_ms() + rules.interval_ms
-        return PendingSnapshot(self, SnapshotId(self.image.offset + 1, self.image.epoch), self._unique())
+        return self.snapshotting.due(self.image, kraft_version=self.kraft_version, voters=self.voters)
 
     def finish_snapshot(self, written: PendingSnapshot) -> None:
         """Back in the loop, once it is written: drop what is old.  Raises OSError or DiskFailure."""
-        self._snapshot_end = written.id.end_offset
-        self._drop_old_snapshots()
-
-    def _drop_old_snapshots(self) -> None:
-        """Drop the oldest snapshots, and the log that only they need, by age and by size."""
-        now_ms = self.now_ms()
-        file_system, directory = self.log.file_system, self.log.directory
-        snapshots = list_snapshots(file_system, directory)
-        sizes = [file_system.file_size(os.path.join(directory, snapshot.name)) for snapshot in snapshots]
-        total_bytes = self.log.log.size_bytes + sum(sizes)
-        for snapshot, size, successor in zip(snapshots[:-1], sizes, snapshots[1:], strict=False):
-            path = os.path.join(directory, snapshot.name)
-            is_old = now_ms - file_system.modified_ms(path) > self._rules.retention_ms
-            if not is_old and total_bytes <= self._rules.retention_bytes:
-                return
-            due_ms = now_ms + self.log.log.config.file_delete_delay_ms
-            self.log.removals.mark_file(path, due_ms)
-            total_bytes -= size
-            before = self.log.log.size_bytes
-            self.log.log.delete_records_before(successor.end_offset)
-            self.log.log.remove_segments_below_log_start(now_ms=now_ms)
-            total_bytes -= before - self.log.log.size_bytes
+        self.snapshotting.finish(written)
 
 
 def _shown(voters: VoterSet) -> str:

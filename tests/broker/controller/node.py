@@ -139,8 +139,7 @@ class ControllerNode:
         """Start, and return the image with which the node serves."""
         directory = self.open_directory()
         node = Node(directory, [directory], False, self.broker_endpoints, self.controller_endpoints)
-        self.services.controller = start_controller(self.services, node)
-        self.services.metadata = self.raft.feed
+        start_controller(self.services, node)
         self.services.channel = ControllerChannel(self.services, _start_nothing)
         self.services.producer_ids = ProducerIds(self.services)
         self.services.automatic_topics = AutomaticTopics(self.services)

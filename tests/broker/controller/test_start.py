@@ -1,6 +1,7 @@
 """One node starts, stops, is killed and starts again; what it then has, and what its log says."""
 
 import errno
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -16,6 +17,7 @@ from broker.raft.batches import (
     read_metadata_batch,
 )
 from broker.raft.service import QuorumMismatch
+from broker.raft.voters import Voter, VoterSet
 from protocol.errors import KafkaError
 from protocol.records.batch import read_batches
 from protocol.stored.metadata_records import (
@@ -25,7 +27,7 @@ from protocol.stored.metadata_records import (
 )
 from storage.errors import CorruptFile, DiskFailure
 from storage.memory_filesystem import PowerCut
-from storage.node_files import MetaProperties, write_meta_properties
+from storage.node_files import MetaProperties, read_meta_properties, write_meta_properties
 from tests.broker.controller.node import CLUSTER_ID, METADATA, ControllerNode
 from tests.broker.metadata.golden import golden_batches, read_golden
 
@@ -267,27 +269,47 @@ class TestWithoutVotersInTheLog:
         assert (first.is_control, first.record_count) == (True, 1)
 
 
-class TestRefusals:
-    def test_a_node_that_does_not_vote(self) -> None:
-        node = ControllerNode()
-        node.start()
-        node.stop()
-        node.services.node_id = 2
-        with pytest.raises(
-            QuorumMismatch, match="node 2 is not among the voters of this metadata log: node 1"
-        ):
-            node.start()
+class TestWhereOthersVote:
+    """Another node leads, or may: this one does not, and counts nothing of its log as committed."""
 
-    def test_a_quorum_of_several(self) -> None:
+    def started_with(self, voters: Callable[[Voter], VoterSet]) -> ControllerNode:
         node = ControllerNode()
         node.start()
+        make(node, "a")
         raft = node.raft
-        voter = raft.voters[0]
-        records = quorum_records(1, (voter, voter._replace(id=2)))
+        records = quorum_records(1, voters(raft.voters[0]))
         raft.log.append_control(records, epoch=raft.epoch, now_ms=0)
         raft.flush()
         node.kill()
-        with pytest.raises(QuorumMismatch, match="belongs to several voters, node 1, node 2"):
+        node.start()
+        return node
+
+    @pytest.mark.parametrize(
+        "voters",
+        [lambda voter: (voter, voter._replace(id=2)), lambda voter: (voter._replace(id=2),)],
+        ids=["both", "another"],
+    )
+    def test_it_follows(self, voters: Callable[[Voter], VoterSet]) -> None:
+        node = self.started_with(voters)
+        assert not node.controller.is_active
+        assert not node.services.quorum.is_leader
+        assert node.services.quorum.epoch == 1
+        assert node.services.quorum.leader_id == -1
+        assert node.services.quorum.high_watermark == -1
+        assert node.image.offset == -1
+        with pytest.raises(KafkaError, match="NOT_CONTROLLER"):
+            _ = node.raft
+
+
+class TestRefusals:
+    def test_a_node_whose_directory_does_not_vote(self) -> None:
+        node = ControllerNode()
+        node.start()
+        node.stop()
+        stored = read_meta_properties(node.file_system, "data")
+        assert stored is not None
+        write_meta_properties(node.file_system, "data", stored._replace(directory_id=bytes(15) + b"x"))
+        with pytest.raises(QuorumMismatch, match=r"not among the voters of its metadata log .*id=1,"):
             node.start()
 
     @pytest.mark.parametrize("level", [24, 34])

@@ -1,0 +1,330 @@
+"""This node's part in the metadata quorum: whom it believes to lead, since which epoch, and what follows.
+
+It leads, or it follows the leader, or it looks for one.  Which it is may change while the node runs.  Two
+things never happen: that it goes back to an older epoch, and that it believes in two leaders of one.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from broker.metadata.feed import MetadataFeed
+from broker.metadata.replay import Replay
+from broker.network.call import Address
+from broker.raft.batches import KRaftNotes
+from broker.raft.log import Loaded, MetadataLog
+from broker.raft.service import RaftService
+from broker.raft.snapshotting import Snapshotting
+from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter
+from protocol.uuids import ZERO_UUID
+from storage.node_files import QuorumState
+
+if TYPE_CHECKING:
+    from broker.raft.followed_log import FollowedLog
+    from broker.services import Services
+
+NOBODY: Final = -1
+"""The leader while none is known, and whom this node voted for if it did not vote."""
+
+
+class Quorum:
+    """Leader, epoch and role of this node.  Everything is called in the Trio thread.
+
+    ``raft`` is there while this node leads, and ``followed`` while it does not.
+    """
+
+    def __init__(
+        self,
+        services: "Services",
+        log: MetadataLog,
+        *,
+        feed: MetadataFeed,
+        snapshotting: Snapshotting,
+        directory_id: bytes,
+        endpoints: Sequence[VoterEndpoint],
+    ) -> None:
+        """``endpoints`` are those of this node's own controller; none if it cannot be one."""
+        self.log = log
+        self.feed = feed
+        self.snapshotting = snapshotting
+        self.directory_id = directory_id
+        """Of the directory with the metadata log, under which this node may vote."""
+        self.endpoints = tuple(endpoints)
+        self.leader_id = NOBODY
+        self.epoch = 0
+        self.voted_id = NOBODY
+        """Who has this node's vote in ``epoch``."""
+        self.voted_directory_id = ZERO_UUID
+        self.raft: RaftService | None = None
+        self.followed: FollowedLog | None = None
+        self.changed = trio.Event()
+        """Set when leader or epoch change; another one takes its place then."""
+        self._services = services
+        self._leader_address: Address | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._role_changed = trio.Event()
+        self._following = trio.CancelScope()
+        self._static_voters = _static_voters(services)
+        self._caught_up = trio.Event()
+
+    # What everybody may ask
+
+    @property
+    def is_leader(self) -> bool:
+        return self.raft is not None
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything in the metadata log below it is committed; -1 while that is not known."""
+        if self.followed is not None:
+            return self.followed.high_watermark
+        return self.log.log.high_watermark
+
+    @property
+    def kraft_version(self) -> int:
+        """By the latest record of the log, committed or not."""
+        return self.feed.kraft_version if self.followed is None else self.followed.kraft_version
+
+    @property
+    def voters(self) -> VoterSet:
+        """By the latest record of the log, or, where no log names any, ``controller.quorum.voters``."""
+        if self.raft is not None:
+            voters = self.raft.voters
+        else:
+            voters = () if self.followed is None else self.followed.voters
+        return voters or self._static_voters
+
+    @property
+    def is_voter(self) -> bool:
+        """Whether this node votes."""
+        voters, node_id = self.voters, self._services.node_id
+        if self.kraft_version == 0:  # then directories do not vote
+            return any(voter.id == node_id for voter in voters)
+        return find_voter(voters, node_id, self.directory_id) is not None
+
+    @property
+    def leader_address(self) -> Address | None:
+        """Where another node that leads can be asked, as answers or voters say; None if unknown."""
+        if self.leader_id == NOBODY or self.is_leader:
+            return None
+        return self._leader_address or self._voter_address(self.leader_id)
+
+    def controller_address(self) -> Address | None:
+        """Where the active controller listens, by the first listener name of controllers; None if unknown."""
+        if not self.is_leader:
+            return self.leader_address
+        name = self._services.config.controller_listener_names[0]
+        return next(
+            (Address(host, port) for own, host, port in self.endpoints if own.upper() == name.upper()), None
+        )
+
+    def on_leader_change(self, listener: Callable[[], None]) -> None:
+        """Call ``listener`` whenever leader or epoch have changed; it may not raise."""
+        self._listeners.append(listener)
+
+    async def wait_caught_up(self) -> None:
+        """Wait until ``feed`` holds what was committed at some moment since the start."""
+        await self._caught_up.wait()
+
+    def find_voter_addresses(self) -> list[Address]:
+        """Where voters other than this node listen."""
+        found = [self._voter_address(voter.id) for voter in self.voters if voter.id != self._services.node_id]
+        return [address for address in found if address is not None]
+
+    def _voter_address(self, voter_id: int) -> Address | None:
+        name = self._services.config.controller_listener_names[0].upper()
+        for voter in self.voters:
+            if voter.id == voter_id:
+                for endpoint in voter.endpoints:
+                    if endpoint.name.upper() == name:
+                        return Address(endpoint.host, endpoint.port)
+        return None
+
+    # Changing the role
+
+    def start_leading(self, raft: RaftService) -> None:
+        """This node leads since ``raft`` has begun its epoch."""
+        self.raft = raft
+        self.followed = None
+        self._caught_up.set()
+        self._note(raft.epoch, self._services.node_id, None)
+        self._change_role()
+
+    def start_following(self, loaded: Loaded) -> None:
+        """This node follows from the start, and goes on from what its disk says of elections.
+
+        Nothing of ``loaded`` but its snapshot has been applied.
+        """
+        from broker.raft.followed_log import FollowedLog
+
+        snapshot = (
+            KRaftNotes() if loaded.snapshot is None else self.log.read_notes(loaded.snapshot.end_offset)
+        )
+        self.followed = FollowedLog(
+            self.log,
+            loaded.replay,
+            next_offset=0 if loaded.snapshot is None else loaded.snapshot.end_offset,
+            feed=self.feed,
+            snapshotting=self.snapshotting,
+            applied=snapshot,
+            appended=loaded.notes,
+            now_ms=self._services.clock.now_ms,
+        )
+        state = self.log.read_quorum_state()
+        self.epoch = self.log.last_epoch
+        if state is not None and state.leader_epoch >= self.epoch:
+            self.epoch = state.leader_epoch
+            self.voted_id, self.voted_directory_id = state.voted_id, state.voted_directory_id
+            if state.leader_id != self._services.node_id:  # it has lost what a leader knows
+                self.leader_id = state.leader_id
+        self._change_role()
+
+    def new_leader(self, loaded: Loaded) -> RaftService:
+        """What leads once its epoch has begun; ``loaded`` holds the whole log."""
+        return RaftService(
+            self.log,
+            loaded,
+            node_id=self._services.node_id,
+            directory_id=self.directory_id,
+            now_ms=self._services.clock.now_ms,
+            snapshotting=self.snapshotting,
+            feed=self.feed,
+        )
+
+    def become_follower(self, epoch: int, leader_id: int, address: Address | None = None) -> bool:
+        """Another node leads since ``epoch``; return whether that can be, and is so from now on.
+
+        ``address`` is where it can be asked, where somebody has said so.  Raises DiskFailure.
+        """
+        if not self._may_follow(epoch, leader_id):
+            return False
+        if epoch == self.epoch and leader_id in (NOBODY, self.leader_id):
+            if leader_id != NOBODY and address is not None:
+                self._leader_address = address
+            return True
+        self.resign()
+        if epoch > self.epoch:
+            self.voted_id, self.voted_directory_id = NOBODY, ZERO_UUID
+        self._remember(epoch, leader_id)
+        self._note(epoch, leader_id, address)
+        return True
+
+    def become_unattached(self, epoch: int) -> bool:
+        """An epoch has begun of which nobody has said who leads it; return whether it is news.
+
+        Raises DiskFailure.
+        """
+        return epoch > self.epoch and self.become_follower(epoch, NOBODY)
+
+    def vote(self, epoch: int, candidate_id: int, candidate_directory_id: bytes) -> None:
+        """Note on disk, before anybody hears of it, that ``candidate_id`` has this node's vote in ``epoch``.
+
+        Raises DiskFailure.
+        """
+        assert epoch >= self.epoch, "an epoch that is over"
+        self.resign()
+        self.voted_id, self.voted_directory_id = candidate_id, candidate_directory_id
+        self._remember(epoch, NOBODY)
+        self._note(epoch, NOBODY, None)
+
+    def resign(self) -> None:
+        """Lead no longer, in this epoch: what is not committed may be lost.  Others say who leads next."""
+        raft, self.raft = self.raft, None
+        if raft is None:
+            return
+        from broker.raft.followed_log import FollowedLog  # who never resigns does not need it
+
+        self._services.controller.deactivate()
+        known = KRaftNotes(kraft_version=raft.kraft_version, voters=raft.voters)
+        next_offset = raft.image.offset + 1
+        self.followed = FollowedLog(
+            self.log,
+            Replay(raft.image),
+            next_offset=next_offset,
+            feed=self.feed,
+            snapshotting=self.snapshotting,
+            applied=known.completed_by(self.log.read_notes(next_offset)),
+            appended=known,
+            high_watermark=self.log.log.high_watermark,
+            now_ms=self._services.clock.now_ms,
+        )
+        self._note(self.epoch, NOBODY, None)
+        self._change_role()
+
+    def complete_log(self) -> Loaded:
+        """All of the log, committed or not: what a new leader goes on from.
+
+        Raises CorruptFile or DiskFailure.
+        """
+        assert self.followed is not None, "this node leads already"
+        return self.followed.complete()
+
+    def _may_follow(self, epoch: int, leader_id: int) -> bool:
+        if epoch != self.epoch:
+            return epoch > self.epoch
+        if leader_id == self._services.node_id:
+            return self.is_leader
+        return leader_id in (NOBODY, self.leader_id) or self.leader_id == NOBODY
+
+    def _remember(self, epoch: int, leader_id: int) -> None:
+        is_static = self.kraft_version == 0
+        self.log.write_quorum_state(
+            QuorumState(
+                leader_id=leader_id,
+                leader_epoch=epoch,
+                voted_id=self.voted_id,
+                voted_directory_id=self.voted_directory_id,
+                voters=tuple(voter.id for voter in self.voters) if is_static else (),
+                data_version=0 if is_static else 1,
+            )
+        )
+
+    def _note(self, epoch: int, leader_id: int, address: Address | None) -> None:
+        assert epoch >= self.epoch, "an epoch that is over"
+        self.epoch = epoch
+        self.leader_id = leader_id
+        self._leader_address = address
+        changed, self.changed = self.changed, trio.Event()
+        changed.set()
+        for listener in self._listeners:
+            listener()
+
+    def _change_role(self) -> None:
+        self._following.cancel()
+        role_changed, self._role_changed = self._role_changed, trio.Event()
+        role_changed.set()
+
+    # At work
+
+    async def run(self) -> None:
+        """Follow whoever leads, for ever, as long as this node does not.
+
+        Raises CorruptFile where what is committed cannot be applied, and DiskFailure.
+        """
+        while True:
+            role_changed = self._role_changed
+            if self.followed is not None:
+                from broker.raft.observer import Observer  # a node that leads does not need it
+
+                observer = Observer(self._services, self, self.followed)
+                with trio.CancelScope() as self._following:
+                    await observer.run(self._caught_up.set)
+            await role_changed.wait()
+
+
+def _static_voters(services: "Services") -> VoterSet:
+    """``controller.quorum.voters``, as the log would name them: under the first controller listener."""
+    name = services.config.controller_listener_names[0]
+    voters = []
+    for text in services.config.get("controller.quorum.voters"):
+        voter_id, _, address = text.partition("@")
+        host, port = read_host_and_port(address)
+        voters.append(Voter(int(voter_id), ZERO_UUID, (VoterEndpoint(name, host, port),)))
+    return tuple(voters)
+
+
+def read_host_and_port(text: str) -> Address:
+    """``host:port``, where an IPv6 address stands in brackets."""
+    host, _, port = text.strip().rpartition(":")
+    return Address(host.strip("[]"), int(port))
