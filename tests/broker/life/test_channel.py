@@ -53,7 +53,7 @@ def node() -> ControllerNode:
 @pytest.fixture
 def quorum(node: ControllerNode) -> Quorum:
     quorum = Quorum()
-    node.services.quorum = quorum  # type: ignore[attr-defined]
+    node.services.quorum = quorum  # type: ignore[assignment]
     return quorum
 
 
