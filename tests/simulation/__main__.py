@@ -1,0 +1,50 @@
+"""``python -m tests.simulation --seeds 10000 --first 1``: as many histories of a cluster, one seed each.
+
+Ends with the first one that fails, with its history cut short to the faults that matter.
+"""
+
+import argparse
+import sys
+import time
+import traceback
+
+from tests.simulation.histories import make_history, play, shortest
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--lines", action="store_true", help="print all that happens")
+    parser.add_argument("--whole", action="store_true", help="do not shorten the history that fails")
+    arguments = parser.parse_args()
+    start = time.process_time()
+    events = acknowledged = 0
+    for seed in range(arguments.first, arguments.first + arguments.seeds):
+        history = make_history(str(seed), nodes=arguments.nodes)
+        outcome = play(history)
+        if arguments.lines:
+            print("\n".join(outcome.lines))
+        events += outcome.events
+        acknowledged += outcome.acknowledged
+        if outcome.failure is not None:
+            print(f"seed {seed} fails; repeat with --first {seed} --seeds 1")
+            if not arguments.whole:
+                history, outcome = shortest(history, outcome)
+                print("\n".join(outcome.lines[-60:]))
+            print(history)
+            traceback.print_exception(outcome.failure)
+            return 1
+        if sys.stderr.isatty():
+            print(f"\r{seed}", end="", file=sys.stderr, flush=True)
+    seconds = time.process_time() - start
+    print(
+        f"all is well in {arguments.seeds} histories: {events} events, {acknowledged} batches acknowledged, "
+        f"{seconds:.1f} s"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

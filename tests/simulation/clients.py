@@ -1,0 +1,275 @@
+"""Small clients of the simulated cluster: what they do, and what they take note of."""
+
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from broker.network.call import Address
+from broker.network.node_client import NodeClient, NodeUnreachable
+from protocol.error_codes import ErrorCode
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records.batch import read_batches
+from protocol.records.builder import build_batch
+from protocol.schema import Message
+from tests.simulation.invariants import InvariantBroken
+from tests.simulation.ledger import Acknowledged, Partition
+from tests.simulation.network import HostTransport
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+REQUEST_SECONDS: Final = 3.0
+BACK_OFF_SECONDS: Final = 0.1
+PAUSE_SECONDS_MAX: Final = 0.5
+PRODUCE_TIMEOUT_MS: Final = 1500
+FETCH_WAIT_MS: Final = 500
+FETCH_VERSION: Final = 17
+READ_COMMITTED: Final = 1
+
+BROKER_PORT: Final = 9092
+
+
+class Client:
+    """A host of its own, with a connection to each node that it has asked."""
+
+    def __init__(self, world: "World", number: int, name: str) -> None:
+        self.world = world
+        self.name = name
+        self.host = f"10.0.1.{number}"
+        self.chance = Random(f"{world.seed} {name}")
+        self._transport = HostTransport(world.network, self.host)
+        self._connections: dict[int, NodeClient] = {}
+        self._leaders: dict[Partition, tuple[int, bytes]] = {}
+        """Node and topic id."""
+
+    async def ask(self, node_id: int, request: Message, *, version: int | None = None) -> Any:
+        """Raises NodeUnreachable."""
+        client = self._connections.get(node_id)
+        if client is None:
+            address = Address(self.world.nodes[node_id - 1].host, BROKER_PORT)
+            client = self._connections[node_id] = NodeClient(
+                self._transport, lambda: address, client_id=self.name
+            )
+        return await client.ask(request, version=version, timeout_seconds=REQUEST_SECONDS)
+
+    async def back_off(self) -> None:
+        await trio.sleep(self.chance.uniform(BACK_OFF_SECONDS / 2, BACK_OFF_SECONDS))
+
+    def note(self, line: str) -> None:
+        self.world.note(f"{self.name}: {line}")
+
+    def some_node(self) -> int:
+        return self.chance.choice(self.world.nodes).id
+
+    async def leader_of(self, partition: Partition) -> tuple[int, bytes]:
+        """The node that leads the partition, as far as known, and the topic's id."""
+        while partition not in self._leaders:
+            await self._learn(partition[0])
+            if partition not in self._leaders:
+                await self.back_off()
+        return self._leaders[partition]
+
+    async def _learn(self, topic: str) -> None:
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+        try:
+            answer = await self.ask(self.some_node(), request)
+        except NodeUnreachable:
+            return
+        for found in answer.topics:
+            for each in found.partitions:
+                if found.error_code == 0 and each.leader_id > 0:
+                    self._leaders[topic, each.partition_index] = each.leader_id, found.topic_id
+
+    def forget_leader(self, partition: Partition) -> None:
+        self._leaders.pop(partition, None)
+
+
+class Admin(Client):
+    """Makes topics."""
+
+    async def create_topic(self, name: str, *, partitions: int, replicas: int) -> None:
+        """Returns when it exists."""
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
+        while True:
+            try:
+                answer = await self.ask(self.some_node(), CreateTopicsRequest(topics=[topic]))
+            except NodeUnreachable as error:
+                self.note(f"no answer: {error}")
+            else:
+                code = answer.topics[0].error_code
+                self.note(f"topic {name}: {ErrorCode(code).name}")
+                if code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                    return
+            await self.back_off()
+
+
+class Producer(Client):
+    """Idempotent and acks=all: sends a batch again until it is acknowledged, and then the next one."""
+
+    def __init__(self, world: "World", number: int, partitions: list[Partition]) -> None:
+        super().__init__(world, number, f"producer {number}")
+        self._partitions = partitions
+        self._sequences = dict.fromkeys(partitions, 0)
+        self._sent = 0
+        self._identity: tuple[int, int] | None = None
+        self.is_stopping = False
+
+    async def run(self) -> None:
+        self._identity = await self._identify()
+        while not self.is_stopping:
+            await self._produce(self.chance.choice(self._partitions))
+            await trio.sleep(self.chance.uniform(0, PAUSE_SECONDS_MAX))
+
+    async def _identify(self) -> tuple[int, int]:
+        while True:
+            try:
+                answer = await self.ask(
+                    self.some_node(),
+                    InitProducerIdRequest(transactional_id=None),
+                )
+            except NodeUnreachable:
+                pass
+            else:
+                if answer.error_code == 0:
+                    self.note(f"is producer {answer.producer_id}/{answer.producer_epoch}")
+                    return answer.producer_id, answer.producer_epoch
+                if not ErrorCode(answer.error_code).retriable:
+                    raise InvariantBroken(
+                        "producers_get_ids", f"{self.name}: {ErrorCode(answer.error_code).name}"
+                    )
+            await self.back_off()
+
+    def _next_values(self, partition: Partition) -> list[bytes]:
+        values = []
+        for _ in range(self.chance.randint(1, 3)):
+            self._sent += 1
+            value = b"%s %d" % (self.name.encode(), self._sent)
+            self.world.ledger.sent[value] = partition
+            values.append(value)
+        return values
+
+    async def _produce(self, partition: Partition) -> None:
+        assert self._identity is not None
+        values = self._next_values(partition)
+        producer_id, producer_epoch = self._identity
+        batch = build_batch(
+            [(self.world.now_ms, None, value, ()) for value in values],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=self._sequences[partition],
+        )
+        while True:
+            code, offset = await self.produce_once(partition, batch)
+            if code == ErrorCode.NONE or code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+                break
+            self.forget_leader(partition)
+            if code is not None and not code.retriable:
+                raise InvariantBroken("producers_are_known", f"{self.name} at {partition}: {code.name}")
+            await self.back_off()
+        self._sequences[partition] += len(values)
+        self.note(f"acknowledged {partition[0]}-{partition[1]} {offset} {values}")
+        self.world.ledger.acknowledged.append(Acknowledged(partition, offset, tuple(values)))
+
+    async def produce_once(
+        self, partition: Partition, batch: bytearray, transactional_id: str | None = None
+    ) -> tuple[ErrorCode | None, int]:
+        """The error, None if there is no answer, and the offset."""
+        node_id, topic_id = await self.leader_of(partition)
+        request = ProduceRequest(
+            transactional_id=transactional_id,
+            acks=-1,
+            timeout_ms=PRODUCE_TIMEOUT_MS,
+            topic_data=[
+                TopicProduceData(
+                    name=partition[0],
+                    topic_id=topic_id,
+                    partition_data=[PartitionProduceData(index=partition[1], records=batch)],
+                )
+            ],
+        )
+        try:
+            answer = await self.ask(node_id, request)
+        except NodeUnreachable as error:
+            self.note(f"no answer of node {node_id}: {error}")
+            return None, -1
+        found = answer.responses[0].partition_responses[0]
+        code = ErrorCode(found.error_code)
+        if code != ErrorCode.NONE:
+            self.note(f"{partition[0]}-{partition[1]} at node {node_id}: {code.name}")
+        return code, found.base_offset
+
+
+class Reader(Client):
+    """Reads one partition from its beginning, only what is committed."""
+
+    def __init__(self, world: "World", number: int, partition: Partition) -> None:
+        super().__init__(world, number, f"reader {number}")
+        self.partition = partition
+        self.position = 0
+        self._values = world.ledger.reader(self.name).setdefault(partition, [])
+
+    async def run(self) -> None:
+        while True:
+            await self._fetch_once()
+
+    async def _fetch_once(self) -> None:
+        node_id, topic_id = await self.leader_of(self.partition)
+        wanted = FetchPartition(
+            partition=self.partition[1], fetch_offset=self.position, partition_max_bytes=1 << 20
+        )
+        request = FetchRequest(
+            max_wait_ms=FETCH_WAIT_MS,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=READ_COMMITTED,
+            topics=[FetchTopic(topic=self.partition[0], topic_id=topic_id, partitions=[wanted])],
+        )
+        try:
+            answer = await self.ask(node_id, request, version=FETCH_VERSION)
+        except NodeUnreachable as error:
+            self.note(f"no answer of node {node_id}: {error}")
+            self.forget_leader(self.partition)
+            await self.back_off()
+            return
+        code = ErrorCode(answer.error_code)
+        if code == ErrorCode.NONE:
+            found = answer.responses[0].partitions[0]
+            code = ErrorCode(found.error_code)
+            if code == ErrorCode.NONE:
+                self._take(found)
+                return
+        self.note(f"{code.name} of node {node_id} at offset {self.position}")
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise InvariantBroken(
+                "the_high_watermark_never_goes_back", f"{self.name} stands at {self.position}, out of range"
+            )
+        self.forget_leader(self.partition)
+        await self.back_off()
+
+    def _take(self, found: PartitionData) -> None:
+        aborted: dict[int, list[int]] = {}
+        for each in sorted(found.aborted_transactions or (), key=lambda each: each.first_offset):
+            aborted.setdefault(each.producer_id, []).append(each.first_offset)
+        in_aborted: dict[int, None] = {}
+        for batch in read_batches(found.records or b""):
+            firsts = aborted.get(batch.producer_id, [])
+            while firsts and firsts[0] <= batch.last_offset:
+                firsts.pop(0)
+                in_aborted[batch.producer_id] = None
+            if batch.next_offset <= self.position:
+                continue
+            if batch.is_control:
+                in_aborted.pop(batch.producer_id, None)
+            elif not (batch.is_transactional and batch.producer_id in in_aborted):
+                self._read(batch.base_offset, [record.value or b"" for record in batch.records()])
+            self.position = batch.next_offset
+
+    def _read(self, base_offset: int, values: list[bytes]) -> None:
+        self.note(f"reads {self.partition[0]}-{self.partition[1]} {base_offset} {values}")
+        self.world.watch.reader_sees(self.name, self.partition, base_offset, values)
+        self._values += ((base_offset + number, value) for number, value in enumerate(values))

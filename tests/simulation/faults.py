@@ -1,0 +1,133 @@
+"""What can befall a cluster."""
+
+import errno
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import trio
+
+if TYPE_CHECKING:
+    from tests.simulation.node import Node
+    from tests.simulation.world import World
+
+
+class Fault(NamedTuple):
+    """One of ``FAULTS``; ``node`` is whom it befalls, and the rest comes from its own seed."""
+
+    at: float
+    name: str
+    node: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.at:6.3f} s: {self.name}, node {self.node} ({self.seed})"
+
+
+Begin = Callable[["World", Fault, trio.Nursery], None]
+
+
+class Kind(NamedTuple):
+    """``weight`` says how often it happens, beside the others."""
+
+    begin: Begin
+    weight: int
+
+
+FAULTS: Final[dict[str, Kind]] = {}
+
+
+def fault(weight: int) -> Callable[[Callable[["World", "Node", Random, trio.Nursery], None]], None]:
+    def add(happen: Callable[["World", "Node", Random, trio.Nursery], None]) -> None:
+        def begin(world: "World", fault: Fault, nursery: trio.Nursery) -> None:
+            happen(world, world.nodes[fault.node - 1], Random(fault.seed), nursery)
+
+        FAULTS[happen.__name__] = Kind(begin, weight)
+
+    return add
+
+
+async def start_later(node: "Node", seconds: float) -> None:
+    await trio.sleep(seconds)
+    node.start()
+
+
+@fault(5)
+def kill(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """As ``kill -9``; it comes back at once, or later."""
+    node.kill()
+    nursery.start_soon(start_later, node, chance.choice((0.01, 0.5, 3.0)) * chance.uniform(0.5, 1.5))
+
+
+@fault(2)
+def lose_power(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """Its machine stops, and forgets what was not fsynced: only when nobody else lacks anything."""
+    if world.fsyncs or world.all_are_in_sync():
+        node.lose_power(chance)
+        nursery.start_soon(start_later, node, chance.choice((0.01, 0.5, 3.0)) * chance.uniform(0.5, 1.5))
+    else:
+        world.note("  which would be too much now")
+
+
+@fault(2)
+def stop(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """A graceful restart."""
+
+    async def restart() -> None:
+        await node.stop()
+        await trio.sleep(chance.uniform(0, 1))
+        node.start()
+
+    nursery.start_soon(restart)
+
+
+@fault(3)
+def pause(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """Nothing gets to or from it for a while."""
+
+    async def resume() -> None:
+        await trio.sleep(chance.choice((0.3, 3.0)) * chance.uniform(0.5, 1.5))
+        world.network.resume(node.host)
+
+    world.network.pause(node.host)
+    nursery.start_soon(resume)
+
+
+@fault(4)
+def part(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """It is parted from another node, in one direction or both."""
+    other = chance.choice(world.nodes)
+    if other is node:
+        return
+    ways = [(node.host, other.host), (other.host, node.host)][: chance.randint(1, 2)]
+
+    async def mend() -> None:
+        await trio.sleep(chance.choice((0.3, 3.0)) * chance.uniform(0.5, 1.5))
+        for way in ways:
+            world.network.unblock(*way)
+
+    for way in ways:
+        world.network.block(*way)
+    nursery.start_soon(mend)
+
+
+@fault(5)
+def cut(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """Its connections to another host break."""
+    hosts = [*world.brokers, *(f"10.0.1.{number}" for number in range(1, 7))]
+    world.network.cut(node.host, chance.choice(hosts))
+
+
+@fault(1)
+def refuse(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """Its disk refuses an operation."""
+    # What a failed fsync should have written is lost for good, which is as if power had failed.
+    operation = chance.choice(("write", "open", "rename", "sync" if world.fsyncs else "write"))
+    node.disk.refuse(operation, errno.EIO, after=chance.randrange(20))
+
+    async def come_back() -> None:
+        await trio.sleep(2)
+        node.disk.refuse_nothing()
+        node.start()
+
+    nursery.start_soon(come_back)

@@ -1,0 +1,169 @@
+"""Histories: what befalls a cluster and when, made from a seed, played, and cut short if one fails."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+import trio
+import trio._core._run as trio_run
+from trio.testing import MockClock
+
+from tests.simulation.clients import Admin, Producer, Reader
+from tests.simulation.faults import FAULTS, Fault
+from tests.simulation.ledger import Partition
+from tests.simulation.world import World
+
+TOPIC: Final = "t"
+
+PEACE_SECONDS: Final = 60.0
+"""Within this time after the last fault everything has to be as it should."""
+
+FAULT_SECONDS: Final = 8.0
+"""How long faults happen."""
+
+FSYNCS_SHARE: Final = 0.25
+
+TRIES_TO_SHORTEN: Final = 60
+
+
+class History(NamedTuple):
+    """All of it follows from these."""
+
+    seed: str
+    nodes: int
+    fsyncs: bool
+    """Whether each record is fsynced: then power may be lost at any time."""
+    faults: tuple[Fault, ...]
+
+    def __str__(self) -> str:
+        lines = [f"history {self.seed!r}, {self.nodes} nodes, fsyncs {self.fsyncs}", *map(str, self.faults)]
+        return "\n    ".join(lines)
+
+
+class Outcome(NamedTuple):
+    """``failure`` is None if all is well."""
+
+    failure: BaseException | None
+    lines: Sequence[str]
+    events: int
+    acknowledged: int
+
+
+def make_history(seed: str, *, nodes: int = 3) -> History:
+    """The history of this seed."""
+    chance = Random(f"{seed} history")
+    fsyncs = nodes == 1 or chance.random() < FSYNCS_SHARE
+    names = list(FAULTS)
+    weights = [FAULTS[name].weight for name in names]
+    faults = []
+    for _ in range(chance.randint(0, 6)):
+        name = chance.choices(names, weights)[0]
+        at = round(chance.uniform(0.1, FAULT_SECONDS), 3)
+        faults.append(Fault(at, name, chance.randint(1, nodes), chance.getrandbits(32)))
+    return History(seed, nodes, fsyncs, tuple(sorted(faults)))
+
+
+def play(history: History) -> Outcome:
+    """Let it happen."""
+    trio_run._ALLOW_DETERMINISTIC_SCHEDULING = True  # type: ignore[misc]
+    trio_run._r.seed(f"{history.seed} scheduler")
+    clock = MockClock(autojump_threshold=0)
+    return trio.run(_play, history, clock, clock=clock)
+
+
+async def _play(history: History, clock: MockClock) -> Outcome:
+    world: World | None = None
+    async with trio.open_nursery() as nursery:
+        world = World(history.seed, clock, nursery)
+        nursery.start_soon(world.timeline.run)
+        nursery.start_soon(_direct, history, world)
+    assert world is not None
+    return Outcome(world.failure, world.lines, world.timeline.events, len(world.ledger.acknowledged))
+
+
+async def _direct(history: History, world: World) -> None:
+    try:
+        await _acts(history, world)
+    except Exception as error:
+        world.fail(_leaf(error))
+    world.nursery.cancel_scope.cancel()
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """What went wrong, without the nurseries that it went through."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+async def _acts(history: History, world: World) -> None:
+    replicas = history.nodes
+    settings = {"min.insync.replicas": str(min(replicas, 2))}
+    if history.fsyncs:
+        settings["log.flush.interval.messages"] = "1"
+    world.fsyncs = history.fsyncs
+    world.add_nodes(history.nodes, settings)
+    for node in world.nodes:
+        node.start()
+    partitions: list[Partition] = [(TOPIC, 0), (TOPIC, 1)]
+    with trio.fail_after(PEACE_SECONDS):
+        await Admin(world, 9, "admin").create_topic(TOPIC, partitions=len(partitions), replicas=replicas)
+    producers = [Producer(world, number, partitions) for number in (1, 2)]
+    readers = [Reader(world, 3 + number, partition) for number, partition in enumerate(partitions)]
+    async with trio.open_nursery() as reading:
+        for reader in readers:
+            reading.start_soon(reader.run)
+        async with trio.open_nursery() as producing:
+            for producer in producers:
+                producing.start_soon(producer.run)
+            start = trio.current_time()
+            async with trio.open_nursery() as mending:
+                for fault in history.faults:
+                    await trio.sleep_until(start + fault.at)
+                    world.note(f"fault: {fault}")
+                    FAULTS[fault.name].begin(world, fault, mending)
+                await trio.sleep_until(start + FAULT_SECONDS)
+                mending.cancel_scope.cancel()
+            world.note("peace")
+            world.network.heal()
+            for node in world.nodes:
+                node.disk.refuse_nothing()
+                node.start()
+            for producer in producers:
+                producer.is_stopping = True
+            producing.cancel_scope.deadline = trio.current_time() + PEACE_SECONDS
+        if producing.cancel_scope.cancelled_caught:
+            raise AssertionError(f"liveness: {PEACE_SECONDS} s after the last fault nothing can be produced")
+        with trio.move_on_after(PEACE_SECONDS) as waiting:
+            await _everything_is_read(world, readers)
+        if waiting.cancelled_caught:
+            raise AssertionError(f"liveness: {PEACE_SECONDS} s later the readers lack something")
+        world.check()
+        world.watch.check_at_the_end(readers)
+        reading.cancel_scope.cancel()
+
+
+async def _everything_is_read(world: World, readers: Sequence[Reader]) -> None:
+    is_read = False
+    while not is_read:
+        await trio.sleep(0.2)
+        is_read = world.watch.everything_is_read(readers)
+
+
+def shortest(history: History, outcome: Outcome) -> tuple[History, Outcome]:
+    """The same without the faults that do not matter, as far as that can be found out soon."""
+    tries = TRIES_TO_SHORTEN
+    changed = True
+    while changed and tries:
+        changed = False
+        for index in range(len(history.faults)):
+            if not tries:
+                break
+            tries -= 1
+            shorter = history._replace(faults=history.faults[:index] + history.faults[index + 1 :])
+            found = play(shorter)
+            if found.failure is not None and type(found.failure) is type(outcome.failure):
+                history, outcome = shorter, found
+                changed = True
+                break
+    return history, outcome

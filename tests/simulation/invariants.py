@@ -1,0 +1,236 @@
+"""What must hold after every event, whatever has happened; each has a name.
+
+They hold under these assumptions: topics have three replicas and ``min.insync.replicas`` 2, elections are
+clean, producers ask for acks=all; processes may be killed at any time and in any number; but power is lost by
+one node at a time, and by no other before it is in sync again (min ISR - 1), unless each record is fsynced.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from protocol.records.batch import read_batches
+from storage.partition_log import PartitionLog
+from tests.simulation.ledger import Partition
+
+if TYPE_CHECKING:
+    from broker.metadata.image import MetadataImage, PartitionImage
+    from broker.partitions.leader import Leader
+    from tests.simulation.clients import Reader
+    from tests.simulation.node import Node
+    from tests.simulation.world import World
+
+READ_BYTES = 1 << 20
+
+
+class InvariantBroken(AssertionError):
+    """Which one is the first word of the text."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(f"{name}: {text}")
+        self.name = name
+
+
+class _Seen:
+    """What is known of one open log of one process."""
+
+    __slots__ = ("high_watermark", "log", "verified")
+
+    def __init__(self, log: PartitionLog) -> None:
+        self.log = log
+        self.verified = 0
+        """Below this offset its batches are those of everybody."""
+        self.high_watermark = 0
+
+
+class Watch:
+    """Looks at all processes between two events, and remembers what it has seen."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self.leaders: dict[tuple[bytes, int, int], int] = {}
+        """Topic id, partition and leader epoch: who led."""
+        self.committed: dict[Partition, dict[int, bytes]] = {}
+        """Batches below a high watermark that somebody has seen, by their base offsets."""
+        self.committed_end: dict[Partition, int] = {}
+        self._logs: dict[tuple[int, int], dict[Partition, _Seen]] = {}
+        """By node and incarnation."""
+        self._read: dict[tuple[Partition, int], list[bytes]] = {}
+        self._images: dict[tuple[int, int], MetadataImage] = {}
+        self._epochs: dict[tuple[int, int], dict[tuple[bytes, int], tuple[int, int]]] = {}
+        self._isrs: dict[tuple[bytes, int, int], tuple[int, ...]] = {}
+        """What the controller has decided: topic id, partition and partition epoch, and the ISR."""
+
+    def check(self) -> None:
+        for node in self._world.nodes:
+            if node.is_ready and node.services is not None:
+                self.epochs_grow(node)
+                self.one_leader_per_epoch(node)
+                self.committed_prefixes_are_identical(node)
+
+    def epochs_grow(self, node: "Node") -> None:
+        """In what a process knows of a partition, neither leader epoch nor partition epoch goes back."""
+        assert node.services is not None
+        image = node.services.image
+        key = node.id, node.incarnation
+        if self._images.get(key) is image:
+            return
+        self._images[key] = image
+        known = self._epochs.setdefault(key, {})
+        for topic in image.topics.values():
+            for index, partition in enumerate(topic.partitions):
+                epochs = partition.leader_epoch, partition.partition_epoch
+                before = known.get((topic.id, index), (-1, -1))
+                if epochs[0] < before[0] or epochs[1] < before[1]:
+                    raise InvariantBroken(
+                        "epochs_grow", f"{topic.name}-{index} at node {node.id}: {before} and then {epochs}"
+                    )
+                known[topic.id, index] = epochs
+                self._same_decision(topic.id, index, partition, node)
+
+    def _same_decision(self, topic_id: bytes, index: int, partition: "PartitionImage", node: "Node") -> None:
+        """All processes know the same ISR of the same partition epoch."""
+        isr = tuple(sorted(partition.isr))
+        known = self._isrs.setdefault((topic_id, index, partition.partition_epoch), isr)
+        if known != isr:
+            raise InvariantBroken(
+                "isr_only_from_the_controller",
+                f"partition epoch {partition.partition_epoch} has ISR {known}, and at node {node.id} {isr}",
+            )
+
+    def one_leader_per_epoch(self, node: "Node") -> None:
+        assert node.services is not None
+        for leader in node.services.partitions.open_leaders:
+            if leader.ended is not None:
+                continue
+            key = leader.topic_id, leader.partition, leader.leader_epoch
+            if self.leaders.setdefault(key, node.id) != node.id:
+                raise InvariantBroken(
+                    "one_leader_per_epoch",
+                    f"nodes {self.leaders[key]} and {node.id} lead {leader.topic}-{leader.partition} "
+                    f"in epoch {leader.leader_epoch}",
+                )
+            self.isr_only_from_the_controller(node, leader)
+
+    def isr_only_from_the_controller(self, node: "Node", leader: "Leader") -> None:
+        """A leader takes for in sync only whom the controller's records say; it may wait for others, too."""
+
+    def committed_prefixes_are_identical(self, node: "Node") -> None:
+        """Below the high watermark all replicas hold the same batches, and none ever loses them."""
+        assert node.services is not None
+        seen = self._logs.setdefault((node.id, node.incarnation), {})
+        for directory in node.services.partitions.directories:
+            for log in directory.logs:
+                partition = log.topic, log.partition
+                known = seen.get(partition)
+                if known is None or known.log is not log:
+                    known = seen[partition] = _Seen(log)
+                high_watermark = log.high_watermark
+                if high_watermark == known.high_watermark and log.log_end >= known.verified:
+                    continue
+                self._high_watermark_grows(node, log, known)
+                if high_watermark > known.verified:
+                    self._compare(node, log, known)
+
+    def _high_watermark_grows(self, node: "Node", log: PartitionLog, known: _Seen) -> None:
+        if log.high_watermark < known.high_watermark or log.log_end < known.verified:
+            raise InvariantBroken(
+                "the_high_watermark_never_goes_back",
+                f"{log.topic}-{log.partition} at node {node.id}: {log.high_watermark}, log end "
+                f"{log.log_end}, where it was {known.high_watermark}, and verified to {known.verified}",
+            )
+        known.high_watermark = log.high_watermark
+
+    def _compare(self, node: "Node", log: PartitionLog, known: _Seen) -> None:
+        partition = log.topic, log.partition
+        committed = self.committed.setdefault(partition, {})
+        end = self.committed_end.get(partition, 0)
+        for base_offset, data, next_offset in self._batches(node, log, known.verified, log.high_watermark):
+            if base_offset >= end:
+                committed[base_offset] = data
+                end = self.committed_end[partition] = next_offset
+            elif committed.get(base_offset) != data:
+                raise InvariantBroken(
+                    "committed_prefixes_are_identical",
+                    f"{log.topic}-{log.partition} at node {node.id}, offset {base_offset}: "
+                    f"{data.hex()} where {committed.get(base_offset, b'').hex()} was committed",
+                )
+            known.verified = next_offset
+
+    def _batches(
+        self, node: "Node", log: PartitionLog, offset: int, upper: int
+    ) -> Iterator[tuple[int, bytes, int]]:
+        """Reading for this must not meet the faults that are meant for the broker."""
+        refusals, node.disk._refusals = node.disk._refusals, []
+        try:
+            while offset < upper:
+                records = log.read(offset, READ_BYTES, upper=upper)
+                if records is None:
+                    return
+                for batch in read_batches(records.read()):
+                    if batch.base_offset >= upper:
+                        return
+                    yield batch.base_offset, bytes(batch.data), batch.next_offset
+                    offset = batch.next_offset
+        finally:
+            node.disk._refusals = refusals
+
+    # What readers see
+
+    def reader_sees(self, reader: str, partition: Partition, base_offset: int, values: list[bytes]) -> None:
+        """What a reader gets lies below a high watermark that has been seen, and is what lies there."""
+        key = partition, base_offset
+        known = self._read.setdefault(key, values)
+        if known != values:
+            raise InvariantBroken(
+                "readers_agree", f"{reader} reads {values} at {key}, where somebody has read {known}"
+            )
+
+    def everything_is_read(self, readers: "Sequence[Reader]") -> bool:
+        """Whether all replicas are in sync, and readers have got to the end."""
+        ends: dict[Partition, set[int]] = {}
+        for node in self._world.nodes:
+            if not node.is_ready or node.services is None:
+                return False
+            for directory in node.services.partitions.directories:
+                for log in directory.logs:
+                    ends.setdefault((log.topic, log.partition), set()).update(
+                        (log.log_end, log.high_watermark)
+                    )
+        return all(ends.get(reader.partition) == {reader.position} for reader in readers)
+
+    def check_at_the_end(self, readers: "Sequence[Reader]") -> None:
+        """When all are up again, and in sync."""
+        for reader in readers:
+            self.no_acknowledged_record_is_lost(reader)
+            self.no_duplicates_and_no_reordering(reader)
+
+    def no_acknowledged_record_is_lost(self, reader: "Reader") -> None:
+        read = self._world.ledger.read[reader.name][reader.partition]
+        offsets = dict(read)
+        places = {value: offset for offset, value in read}
+        for partition, base_offset, values in self._world.ledger.acknowledged:
+            if partition == reader.partition:
+                for number, value in enumerate(values):
+                    found = (
+                        places.get(value, -1) >= 0
+                        if base_offset < 0
+                        else offsets.get(base_offset + number) == value
+                    )
+                    if not found:
+                        raise InvariantBroken(
+                            "no_acknowledged_record_is_lost",
+                            f"{value!r} was acknowledged at {partition}, offset {base_offset} + {number}, "
+                            f"where {reader.name} reads {offsets.get(base_offset + number)!r}",
+                        )
+
+    def no_duplicates_and_no_reordering(self, reader: "Reader") -> None:
+        """Of each producer the numbers of its records grow."""
+        last: dict[bytes, int] = {}
+        for offset, value in self._world.ledger.read[reader.name][reader.partition]:
+            producer, _, number = value.rpartition(b" ")
+            if int(number) <= last.get(producer, 0):
+                raise InvariantBroken(
+                    "no_duplicates_and_no_reordering",
+                    f"{value!r} at {reader.partition}, offset {offset}, comes behind {last[producer]}",
+                )
+            last[producer] = int(number)
