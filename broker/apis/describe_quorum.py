@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from broker.metadata.topic_names import CLUSTER_METADATA
 from broker.network.call import Call
+from broker.raft.replicas import ReplicaProgress
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -30,16 +31,24 @@ def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse
     topic = DescribeQuorumResponseTopicData(topic_name=asked.topic_name, partitions=[describe(call)])
     response = DescribeQuorumResponse(topics=[topic])
     if call.version >= FIRST_WITH_NODES:
-        response.nodes = [
-            Node(
-                node_id=controller.id,
-                listeners=[
-                    Listener(name=name, host=host, port=port) for name, host, port, _ in controller.endpoints
-                ],
-            )
-            for controller in call.services.image.controllers.values()
-        ]
+        response.nodes = nodes(call)
     return response
+
+
+def nodes(call: Call) -> list[Node]:
+    """Where the voters' controllers listen; without KIP-853 only the registered ones are known."""
+    voters = call.services.controller.raft.voters
+    found = [(voter.id, [endpoint[:3] for endpoint in voter.endpoints]) for voter in voters] or [
+        (controller.id, [endpoint[:3] for endpoint in controller.endpoints])
+        for controller in call.services.image.controllers.values()
+    ]
+    return [
+        Node(
+            node_id=node_id,
+            listeners=[Listener(name=name, host=host, port=port) for name, host, port in endpoints],
+        )
+        for node_id, endpoints in found
+    ]
 
 
 def is_about_metadata(topics: Sequence[DescribeQuorumRequestTopicData]) -> bool:
@@ -63,19 +72,35 @@ def not_hosted(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseT
 
 
 def describe(call: Call) -> DescribeQuorumResponsePartitionData:
-    """This node votes alone: it has everything now."""
+    """The leader has everything now; the others have told in their fetches how far they are."""
     raft, now_ms = call.services.controller.raft, call.services.clock.now_ms()
-    voter = ReplicaState(
-        replica_id=call.services.node_id,
+    leader = ReplicaState(
+        replica_id=raft.node_id,
         log_end_offset=raft.log.end_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )
     if call.version >= FIRST_WITH_NODES and raft.voters:  # without KIP-853 directories do not vote
-        voter.replica_directory_id = raft.voters[0].directory_id
+        leader.replica_directory_id = raft.replicas.leader.directory_id
+    voters = [state_of(progress, call.version) for progress in raft.replicas.voters]
+    observers = [state_of(progress, call.version) for progress in raft.replicas.observers(now_ms)]
+    (voters if raft.replicas.leader_votes else observers).append(leader)
     return DescribeQuorumResponsePartitionData(
-        leader_id=call.services.node_id,
+        leader_id=raft.node_id,
         leader_epoch=raft.epoch,
-        high_watermark=raft.log.log.high_watermark,
-        current_voters=[voter],
+        high_watermark=raft.high_watermark,
+        current_voters=sorted(voters, key=lambda state: state.replica_id),
+        observers=sorted(observers, key=lambda state: state.replica_id),
     )
+
+
+def state_of(progress: ReplicaProgress, version: int) -> ReplicaState:
+    state = ReplicaState(
+        replica_id=progress.key.id,
+        log_end_offset=progress.end_offset,
+        last_fetch_timestamp=progress.last_fetch_ms,
+        last_caught_up_timestamp=progress.last_caught_up_ms,
+    )
+    if version >= FIRST_WITH_NODES:
+        state.replica_directory_id = progress.key.directory_id
+    return state

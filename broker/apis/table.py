@@ -14,7 +14,11 @@ class Api(NamedTuple):
 
     key: ApiKey
     module: str
-    """Name of the module in ``broker.apis`` that answers, and in ``protocol.messages``."""
+    """Name of the module in ``protocol.messages``, and normally of the one that answers."""
+    handler: str
+    """Name of the module in ``broker.apis`` that answers on the brokers' listeners."""
+    controller_handler: str
+    """Likewise on the controllers' listeners, where Fetch is about another log."""
     first: int
     last: int
     """The versions served, both inclusive."""
@@ -44,10 +48,13 @@ def _api(
     on_controller: bool = False,
     is_forwardable: bool = False,
     may_overlap: bool = False,
+    controller_handler: str | None = None,
 ) -> Api:
     return Api(
         key=key,
         module=key.name.lower(),
+        handler=key.name.lower(),
+        controller_handler=controller_handler or key.name.lower(),
         first=first,
         last=last,
         announced_from=first if announced_from is None else announced_from,
@@ -75,7 +82,7 @@ APIS: Final[dict[int, Api]] = {
     for api in (
         # librdkafka stops compressing when Produce is announced from a later version than 0.
         _api(ApiKey.PRODUCE, 3, 13, announced_from=0, may_overlap=True),
-        _api(ApiKey.FETCH, 4, 18),
+        _api(ApiKey.FETCH, 4, 18, on_controller=True, controller_handler="fetch_metadata"),
         _api(ApiKey.LIST_OFFSETS, 1, 11),
         _api(ApiKey.METADATA, 0, 13),
         _api(ApiKey.OFFSET_COMMIT, 2, 10),
@@ -124,6 +131,7 @@ APIS: Final[dict[int, Api]] = {
         _forwardable(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0),
         _forwardable(ApiKey.DESCRIBE_QUORUM, 0, 2),
         _forwardable(ApiKey.UPDATE_FEATURES, 0, 2),
+        _inner(ApiKey.FETCH_SNAPSHOT, 0, 1),
         _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, on_controller=True),
         _api(ApiKey.DESCRIBE_PRODUCERS, 0, 0),
         _inner(ApiKey.BROKER_HEARTBEAT, 0, 2),
@@ -164,8 +172,9 @@ APIS: Final[dict[int, Api]] = {
 
 def served(*, on_controller: bool, unstable_versions: bool) -> list[Api]:
     """What a listener serves, with ``last`` lowered where a version is unstable and not enabled."""
-    return [
+    apis = [
         api if unstable_versions else api._replace(last=min(api.last, api.unstable_from - 1))
         for api in APIS.values()
         if (api.on_controller if on_controller else api.on_broker)
     ]
+    return [api._replace(handler=api.controller_handler) for api in apis] if on_controller else apis

@@ -249,6 +249,7 @@ class ServedApi:
         "answer_flexible_from",
         "first",
         "flexible_from",
+        "handler_name",
         "key",
         "last",
         "loaded",
@@ -269,6 +270,7 @@ class ServedApi:
         self.announced_from = api.announced_from
         self.may_overlap = api.may_overlap
         self.module_name = api.module
+        self.handler_name = api.handler
         self.name = "".join(word.capitalize() for word in api.module.split("_"))
         self.loaded = False
 
@@ -277,7 +279,7 @@ class ServedApi:
         messages = import_module(f"protocol.messages.{self.module_name}")
         self.request = getattr(messages, f"{self.name}Request")
         self._response: type[Message] = getattr(messages, f"{self.name}Response")
-        self.module = import_module(f"broker.apis.{self.module_name}")
+        self.module = import_module(f"broker.apis.{self.handler_name}")
         self.flexible_from = self.request.flexible.start if self.request.flexible else self.last + 1
         # The client of ApiVersions cannot know yet what the broker understands: header version 0.
         answers_flexible = self._response.flexible and self.key != ApiKey.API_VERSIONS

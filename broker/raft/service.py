@@ -12,6 +12,7 @@ from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import MetadataChanges, Replay
 from broker.raft.batches import ControlRecord, leader_change, quorum_records
 from broker.raft.log import Loaded, MetadataLog
+from broker.raft.replicas import ReplicaKey, Replicas
 from broker.raft.snapshotting import PendingSnapshot, Snapshotting
 from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter, replace_voter
 from protocol.schema import Message
@@ -58,7 +59,13 @@ class RaftService:
         self._node_id = node_id
         self._directory_id = directory_id
         self._has_voters_record = loaded.has_voters_record
-        self._endpoints: tuple[VoterEndpoint, ...] = ()
+        self.endpoints: tuple[VoterEndpoint, ...] = ()
+        """Where this node's controller listens."""
+        self.replicas = Replicas(ReplicaKey(node_id, directory_id))
+        """The other nodes that copy the log."""
+        self.parked: set[Callable[[], None]] = set()
+        """Called, once, when there is more to copy or more is committed: the fetches that wait for it."""
+        self._epoch_start = -1
         self._unfinished = loaded.replay if loaded.replay.in_transaction else None
 
     @property
@@ -71,6 +78,16 @@ class RaftService:
         return self.feed.kraft_version
 
     @property
+    def node_id(self) -> int:
+        return self._node_id
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything below is committed; -1 before the first record of this epoch is."""
+        committed = self.log.log.high_watermark
+        return committed if committed > self._epoch_start >= 0 else -1
+
+    @property
     def in_transaction(self) -> bool:
         """Whether the log ends inside a metadata transaction, which only an abort can follow."""
         return self._unfinished is not None
@@ -81,7 +98,7 @@ class RaftService:
         Raises QuorumMismatch if others vote, or this node does not.
         """
         voters = self._check_voters(endpoints)
-        self._endpoints = endpoints
+        self.endpoints = endpoints
         state = self.log.read_quorum_state()
         noted = 0 if state is None else state.leader_epoch
         self.epoch = max(noted, self.log.last_epoch, 0) + 1
@@ -94,6 +111,7 @@ class RaftService:
                 data_version=0 if self.kraft_version == 0 else 1,
             )
         )
+        self._epoch_start = self.log.end_offset
         records = [leader_change(self._node_id, [self._node_id])]
         if voters != self.voters or not self._has_voters_record:
             records += quorum_records(self.kraft_version, voters)
@@ -106,7 +124,7 @@ class RaftService:
 
         Committed with the next flush.  Raises DiskFailure.
         """
-        voters = (Voter(self._node_id, self._directory_id, self._endpoints),)
+        voters = (Voter(self._node_id, self._directory_id, self.endpoints),)
         self._append_notes(quorum_records(kraft_version, voters))
         self.feed.kraft_version = kraft_version
         self.voters = voters
@@ -161,7 +179,17 @@ class RaftService:
 
     def commit(self) -> None:
         """Everything flushed is committed: the only voter has it."""
-        self.log.log.advance_high_watermark(self.log.log.recovery_point)
+        if self.log.log.advance_high_watermark(self.log.log.recovery_point) and self.parked:
+            self._wake_parked()
+
+    def note_fetch(self, replica: ReplicaKey, offset: int) -> None:
+        """Another node has fetched from ``offset`` on: it has everything below."""
+        self.replicas.note_fetch(replica, offset, self.log.end_offset, self.now_ms())
+
+    def _wake_parked(self) -> None:
+        parked, self.parked = self.parked, set()
+        for wake in parked:
+            wake()
 
     def flush(self) -> None:
         """Flush and commit at once: at start and stop, where waiting is right."""

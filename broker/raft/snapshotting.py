@@ -78,6 +78,8 @@ class Snapshotting:
         self.bytes_since = loaded.bytes_since_snapshot
         """How much was committed since the last one: what the next one will spare the next start."""
         self.unique = unique
+        self.snapshots = list_snapshots(log.file_system, log.directory)
+        """All but the bootstrap one, oldest first; a list that does not change, but is replaced."""
         self._log = log
         self._rules = rules
         self._now_ms = now_ms
@@ -109,12 +111,14 @@ class Snapshotting:
     def finish(self, written: PendingSnapshot) -> None:
         """Back in the loop, once it is written: drop what is old.  Raises OSError or DiskFailure."""
         self._log.note_snapshot(written.id)
+        self.snapshots = [*self.snapshots, written.id]
         self._end = max(self._end, written.id.end_offset)
         self._drop_old()
 
     def note_received(self, snapshot: SnapshotId) -> None:
         """The leader's snapshot is here: it spares one of our own."""
         self._end = snapshot.end_offset
+        self.snapshots = sorted({*self.snapshots, snapshot})
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -125,7 +129,7 @@ class Snapshotting:
         """Drop the oldest snapshots, and the log that only they need, by age and by size."""
         now_ms = self._now_ms()
         file_system, directory = self._log.file_system, self._log.directory
-        snapshots = list_snapshots(file_system, directory)
+        snapshots = self.snapshots
         sizes = [file_system.file_size(os.path.join(directory, snapshot.name)) for snapshot in snapshots]
         log = self._log.log
         total_bytes = log.size_bytes + sum(sizes)
@@ -136,6 +140,7 @@ class Snapshotting:
                 return
             due_ms = now_ms + log.config.file_delete_delay_ms
             self._log.removals.mark_file(path, due_ms)
+            self.snapshots = self.snapshots[1:]
             total_bytes -= size
             before = log.size_bytes
             log.delete_records_before(successor.end_offset)

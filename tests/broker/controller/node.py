@@ -1,9 +1,12 @@
 """A controller with its broker, on a file system in memory: started, stopped, killed and started again."""
 
+import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from random import Random
 from typing import Any, TypeVar
+
+import trio
 
 from broker.apis.table import APIS
 from broker.clock import BrokerClock
@@ -25,6 +28,7 @@ from broker.raft.service import RaftService
 from broker.raft.voters import VoterEndpoint
 from broker.services import Services
 from protocol.schema import Message
+from storage.file_range import FileRange
 from storage.log_directory import LogDirectory
 from storage.memory_filesystem import MemoryFileSystem
 from storage.node_files import read_meta_properties
@@ -181,17 +185,30 @@ class ControllerNode:
 
         ``controller.run`` must be running for requests that change something.
         """
-        module = import_module(f"broker.apis.{APIS[request.api_key].module}")
+        api = APIS[request.api_key]
         call = self.call(request.api_key, version, **options)
+        handler = api.controller_handler if call.listener.is_controller else api.handler
+        module = import_module(f"broker.apis.{handler}")
         received = type(request).decode(request.encode(version), version)
         try:
             given = module.handle(received, call)
             if isinstance(given, Waiting):
-                given = await given.wait()
+                given = await _until_deadline(given)
         except Exception as error:
             code = getattr(error, "code", None)
             if code is None:
                 raise
             given = module.error_response(received, code)
-        body = given if isinstance(given, bytes) else given.encode(version)
+        if isinstance(given, bytes):
+            return answer.decode(given, version)
+        parts = given.encode_parts(version)
+        body = b"".join(part.read() if isinstance(part, FileRange) else part for part in parts)
         return answer.decode(body, version)
+
+
+async def _until_deadline(waiting: Waiting[Any]) -> Any:
+    """The answer, given in time as a connection sees to it."""
+    with trio.move_on_at(math.inf if waiting.deadline is None else waiting.deadline):
+        return await waiting.wait()
+    waiting.expire()
+    return waiting.result()
