@@ -122,6 +122,16 @@ def writes_cordoned_directories(metadata_version: int) -> bool:
     return metadata_version >= CORDONED_DIRECTORIES_LEVEL
 
 
+def replica_fetch_version(metadata_version: int) -> int:
+    """The version of Fetch in which followers ask leaders at this level."""
+    return 18 if metadata_version >= 27 else 17
+
+
+def replica_list_offsets_version(metadata_version: int) -> int:
+    """The version of ListOffsets in which followers ask leaders at this level."""
+    return 11 if metadata_version >= 29 else 10
+
+
 PARTITION_RECORD_VERSION: Final = 2
 """Of PartitionRecord and PartitionChangeRecord, since 4.0-IV1: with or without eligible leader replicas."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +45,8 @@ from storage.partition_log import PartitionLog
 if TYPE_CHECKING:
     from broker.node_directories import NodeDirectories
     from broker.partitions import replica as replicas
+    from broker.partitions.fetcher import Fetchers
+    from broker.partitions.follower import Follower
     from broker.partitions.isr_updates import IsrUpdates
     from broker.partitions.moves import Move, ReplicaMoves
     from broker.partitions.replication import IsrProposal, Replication
@@ -57,6 +60,9 @@ COMPLAINT_INTERVAL_MS = 10_000
 
 GLANCES_AT_ONCE = 100
 """Closed logs that a thread looks at in one go."""
+
+OPENED_AT_ONCE = 16
+"""Logs that a thread opens in one go, of partitions with several replicas."""
 
 NOT_LEADER = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 STORAGE_FAILED = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
@@ -75,8 +81,11 @@ class _Missing(NamedTuple):
 class PartitionManager:
     """Follows the cluster's image: makes, opens and deletes logs, and knows who leads each.
 
-    A log is opened when somebody asks for its partition.  A new one is made in the background; those that
-    somebody waits for, see ``require_made``, come first.
+    A partition that this broker has alone is opened when somebody asks for it.  One of several replicas is
+    opened in the background: its leader watches who follows, and its followers fetch.  A new log is made in
+    the background, too; those that somebody waits for, see ``require_made``, come first.
+
+    Invariant: of one replica there is a ``Leader``, or a ``Follower``, or neither.
     """
 
     def __init__(self, services: "Services", directories: "NodeDirectories") -> None:
@@ -84,6 +93,14 @@ class PartitionManager:
         self._services = services
         self._leaders: dict[PartitionKey, Leader] = {}
         """Every open one twice, under its topic's name and under its id."""
+        self._followers: dict[PartitionKey, Follower] = {}
+        """Likewise."""
+        self._fetchers: Fetchers | None = None
+        self._settling: dict[Replica, Follower] = {}
+        """Those that follow no longer while their logs are still being cut: nobody leads these meanwhile."""
+        self._unopened: dict[Replica, None] = {}
+        """Replicas that are to be opened in the background, in this order."""
+        self._has_unopened = trio.Event()
         self._homes = self.places.homes
         self.assignments = Assignments(services)
         self._moves: ReplicaMoves | None = None
@@ -111,6 +128,15 @@ class PartitionManager:
 
             self._moves = ReplicaMoves(self._services, self)
         return self._moves
+
+    @property
+    def fetchers(self) -> "Fetchers":
+        """Who fetches what others lead; loaded with the first of them."""
+        if self._fetchers is None:
+            from broker.partitions.fetcher import Fetchers
+
+            self._fetchers = Fetchers(self._services, self)
+        return self._fetchers
 
     def is_moving(self, log: PartitionLog) -> bool:
         """Whether a log is being copied to another directory: it is not compacted meanwhile."""
@@ -153,9 +179,22 @@ class PartitionManager:
                     check_epoch(current_leader_epoch, partition.leader_epoch)
             raise
 
+    def follower_at(self, key: PartitionKey) -> "Follower":
+        """The replica here of a partition that another broker leads, or nobody.
+
+        Raises UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER or KAFKA_STORAGE_ERROR.
+        """
+        follower = self._followers.get(key)
+        if follower is not None:
+            return follower
+        topic, index, _ = self._find(key)
+        self.check_not_lost((topic.name, index))
+        raise NOT_LEADER
+
     def replica_for(self, key: PartitionKey, current_leader_epoch: int) -> "replicas.Replica":
         """The same for who may as well read a follower (KIP-392)."""
-        return self.leader_for(key, current_leader_epoch)
+        follower = self._followers.get(key)
+        return self.leader_for(key, current_leader_epoch) if follower is None else follower
 
     def require_made(self, keys: Iterable[PartitionKey]) -> None:
         """Raise ``NotYet`` until no log of these partitions is still to be made.
@@ -197,6 +236,11 @@ class PartitionManager:
         return self._leaders.get(replica)
 
     @property
+    def open_followers(self) -> "list[Follower]":
+        """The replicas here that follow others."""
+        return [follower for (topic, _), follower in self._followers.items() if isinstance(topic, str)]
+
+    @property
     def fetch_sessions(self) -> FetchSessions:
         """The sessions of all consumers of this broker."""
         if self._fetch_sessions is None:
@@ -206,18 +250,42 @@ class PartitionManager:
 
     def _lead(self, key: PartitionKey) -> Leader:
         topic, index, partition = self._find(key)
-        self.check_not_lost((topic.name, index))
-        if partition.leader != self._services.node_id:
+        replica = topic.name, index
+        self.check_not_lost(replica)
+        if (
+            partition.leader != self._services.node_id
+            or replica in self._settling
+            or replica in self._followers  # the image is new, and ``publish`` is about to be called
+        ):
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         settings = self.settings_of(topic.name)
-        leader = Leader(
-            self._open(topic, index, partition, settings),
-            partition=partition,
-            settings=settings,
-            surroundings=self,
-        )
-        self._leaders[topic.name, index] = self._leaders[topic.id, index] = leader
+        return self._new_leader(self._open(topic, index, partition, settings), partition, settings)
+
+    def _new_leader(self, log: PartitionLog, partition: PartitionImage, settings: TopicSettings) -> Leader:
+        leader = Leader(log, partition=partition, settings=settings, surroundings=self)
+        self._leaders[log.topic, log.partition] = self._leaders[log.topic_id, log.partition] = leader
+        self._unopened.pop((log.topic, log.partition), None)
         return leader
+
+    def _new_follower(self, log: PartitionLog, partition: PartitionImage, settings: TopicSettings) -> None:
+        from broker.partitions.follower import Follower  # a node that is alone needs none
+
+        follower = Follower(log, partition, settings, self)
+        self._followers[log.topic, log.partition] = self._followers[log.topic_id, log.partition] = follower
+        self._unopened.pop((log.topic, log.partition), None)
+        self.fetchers.follow(follower)
+
+    def _end_leader(self, leader: Leader, reason: KafkaError) -> None:
+        del self._leaders[leader.topic, leader.partition], self._leaders[leader.topic_id, leader.partition]
+        leader.end(reason)
+
+    def _end_follower(self, follower: "Follower", reason: KafkaError) -> None:
+        replica = follower.topic, follower.partition
+        del self._followers[replica], self._followers[follower.topic_id, follower.partition]
+        if follower.is_being_cut:
+            self._settling[replica] = follower
+        self.fetchers.release(follower)
+        follower.end(reason)
 
     def _find(self, key: PartitionKey) -> tuple[TopicImage, int, PartitionImage]:
         image = self._services.image
@@ -377,7 +445,7 @@ class PartitionManager:
         Raises DiskFailure, and then nothing has changed.
         """
         replica = move.replica
-        leader = self._leaders.get(replica)
+        leader, follower = self._leaders.get(replica), self._followers.get(replica)
         with self.disk_lock:
             source = self._homes[replica]
             log = move.target.promote_future_log(*replica)
@@ -386,6 +454,8 @@ class PartitionManager:
                 move.target.note_cleaned(*replica, move.cleaned_to)
             if leader is not None:
                 leader.replace_log(log)
+            if follower is not None:
+                follower.replace_log(log)
             try:
                 source.delete_log(
                     *replica,
@@ -411,14 +481,18 @@ class PartitionManager:
 
     def _delete(self, replica: Replica) -> None:
         self.missing.pop(replica, None)
+        self._unopened.pop(replica, None)
         self.places.lost.pop(replica, None)
         if self._moves is not None:
             self._moves.abandon(replica)
-        leader = self._leaders.pop(replica, None)
         settings = self._services.config.topic({})  # the topic's own are gone with it
+        leader, follower = self._leaders.pop(replica, None), self._followers.get(replica)
         if leader is not None:
             settings = leader.settings
             self._leaders.pop((leader.topic_id, leader.partition), None)
+        if follower is not None:
+            settings = follower.settings
+            self._end_follower(follower, DELETED)
         with self.disk_lock:
             directory = self._homes.pop(replica, None)
             if directory is not None:
@@ -442,35 +516,82 @@ class PartitionManager:
                 self._delete((topic.name, index))
         for topic in changes.topics.values():
             self._follow(topic)
+        if self._fetchers is not None and changes.brokers:
+            self._fetchers.brokers_changed(changes.brokers)
         self._change_settings(changes)
 
     def _follow(self, topic: TopicImage) -> None:
-        """Make, lead or drop the replicas of a topic that is new or has changed."""
+        """Make, lead, follow or drop the replicas of a topic that is new or has changed."""
         node_id = self._services.node_id
         config: LogConfig | None = None
         for index, partition in enumerate(topic.partitions):
             replica = topic.name, index
-            leader = self._leaders.get(replica)
+            is_open = replica in self._leaders or replica in self._followers
             if node_id not in partition.replicas:
-                if leader is not None or replica in self._homes or replica in self.missing:
+                if is_open or replica in self._homes or replica in self.missing:
                     self._delete(replica)
-            elif leader is None:
-                if replica in self._homes:
-                    self._tell_place(topic, index, partition)
-                elif replica not in self.missing and not self._is_lost(topic, index):
-                    assigned = partition.directory_of(node_id)
-                    if not self.places.may_make(assigned):
-                        continue
-                    if config is None:
-                        config = LogConfig.from_settings(self.settings_of(topic.name))
-                    self.missing[replica] = _Missing(topic.id, config, assigned)
-                    self._has_missing.set()
-            elif partition.leader != node_id:
-                del self._leaders[replica], self._leaders[topic.id, index]
-                leader.end(NOT_LEADER)
-            else:
-                leader.lead(partition)
+            elif is_open or replica in self._homes:
+                self._assume_role(topic, index, partition)
                 self._tell_place(topic, index, partition)
+            elif replica not in self.missing and not self._is_lost(topic, index):
+                assigned = partition.directory_of(node_id)
+                if not self.places.may_make(assigned):
+                    continue
+                if config is None:
+                    config = LogConfig.from_settings(self.settings_of(topic.name))
+                self.missing[replica] = _Missing(topic.id, config, assigned)
+                self._has_missing.set()
+
+    def _assume_role(self, topic: TopicImage, index: int, partition: PartitionImage) -> None:
+        """Lead or follow, as the image says, or let the log be opened for that."""
+        replica = topic.name, index
+        leader, follower = self._leaders.get(replica), self._followers.get(replica)
+        log: PartitionLog | None = None
+        if partition.leader == self._services.node_id:
+            if leader is not None:
+                leader.lead(partition)
+                return
+            if follower is not None:
+                log = follower.log
+                self._end_follower(follower, NOT_LEADER)
+        else:
+            if follower is not None:
+                if follower.follow(partition):
+                    self.fetchers.follow(follower)
+                return
+            if leader is not None:
+                log = leader.log
+                self._end_leader(leader, NOT_LEADER)
+        if replica in self._settling:
+            return
+        if log is not None:
+            self._begin_role(log, partition)
+        elif len(partition.replicas) > 1:
+            self._unopened[replica] = None
+            self._has_unopened.set()
+
+    def _begin_role(self, log: PartitionLog, partition: PartitionImage) -> None:
+        settings = self.settings_of(log.topic)
+        if partition.leader == self._services.node_id:
+            self._new_leader(log, partition, settings)
+        elif len(partition.replicas) > 1:
+            self._new_follower(log, partition, settings)
+
+    def was_cut(self, log: PartitionLog, offset: int) -> None:
+        """A log that is followed has lost everything from ``offset`` on."""
+        if self._moves is not None:
+            self._moves.source_was_cut(log, offset)
+
+    def cut_is_over(self, follower: "Follower") -> None:
+        """The log of one that had ended has been cut, or not: it may have another role now."""
+        replica = follower.topic, follower.partition
+        if self._settling.get(replica) is follower:
+            del self._settling[replica]
+            topic = self._services.image.topics.get(replica[0])
+            if topic is not None and replica[1] < len(topic.partitions) and replica in self._homes:
+                partition = topic.partitions[replica[1]]
+                if self._services.node_id in partition.replicas:
+                    self._assume_role(topic, replica[1], partition)
 
     def _is_lost(self, topic: TopicImage, index: int) -> bool:
         """Whether the replica is in a directory that has failed.  One of an older topic does not count."""
@@ -489,6 +610,13 @@ class PartitionManager:
                 settings = self.settings_of(leader.topic)
                 if settings is not leader.settings:
                     leader.change_settings(settings)
+        for follower in self.open_followers:
+            if all_topics or follower.topic in names:
+                settings = self.settings_of(follower.topic)
+                if settings is not follower.settings:
+                    follower.change_settings(settings)
+        if all_topics and self._fetchers is not None:
+            self._fetchers.apply_settings()
 
     def _cordon(self) -> None:
         """Follow ``cordoned.log.dirs``."""
@@ -529,6 +657,7 @@ class PartitionManager:
                 replica = next(iter(self._awaited or self.missing))
                 if await self._services.run_blocking(self._make_missing_one, replica):
                     self.tell_place(replica)
+                    self._open_made(replica)
                 self._note_refusals()
                 for made in self._awaited.pop(replica, ()):
                     made()
@@ -548,6 +677,55 @@ class PartitionManager:
                 return False
             return True
 
+    async def _open_replicated(self) -> None:
+        """Open the logs of partitions with several replicas, and lead or follow these."""
+        while True:
+            await self._has_unopened.wait()
+            self._has_unopened = trio.Event()
+            while self._unopened:
+                replicas = list(islice(self._unopened, OPENED_AT_ONCE))
+                await self._services.run_blocking(self._open_some, replicas)
+                for replica in replicas:
+                    if replica in self._unopened:  # else somebody has asked for it, or deleted it
+                        del self._unopened[replica]
+                        self._open_made(replica)
+
+    def _open_some(self, replicas: Sequence[Replica]) -> None:
+        """In a thread; what fails is tried again on the loop, which deals with it."""
+        topics = self._services.image.topics
+        now_ms = self._services.clock.now_ms()
+        for replica in replicas:
+            topic = topics.get(replica[0])
+            if topic is None:
+                continue
+            config = LogConfig.from_settings(self.settings_of(topic.name))
+            with self.disk_lock:
+                directory = self._homes.get(replica)
+                if directory is not None and directory in self.places.online:
+                    try:
+                        directory.open_log(*replica, topic.id, config, now_ms=now_ms)
+                    except StorageError:
+                        pass
+
+    def _open_made(self, replica: Replica) -> None:
+        """Lead or follow a replica of several, whose log is there."""
+        topic = self._services.image.topics.get(replica[0])
+        if topic is None or not replica[1] < len(topic.partitions) or replica in self._settling:
+            return
+        partition = topic.partitions[replica[1]]
+        if (
+            len(partition.replicas) == 1
+            or self._services.node_id not in partition.replicas
+            or replica in self._leaders
+            or replica in self._followers
+        ):
+            return
+        try:
+            log = self._open(topic, replica[1], partition, self.settings_of(topic.name))
+        except KafkaError:
+            return  # reported, and tried again when somebody asks for it or the metadata changes
+        self._begin_role(log, partition)
+
     # Directories that fail
 
     def note_failure(self, directory: LogDirectory, failure: StorageError) -> bool:
@@ -565,14 +743,13 @@ class PartitionManager:
         self._services.log.error(
             f"log directory {directory.path} has failed, and is offline until the next start: {failure}"
         )
-        ended = [leader for leader in self.open_leaders if self._home_of(leader) is directory]
+        leaders = [leader for leader in self.open_leaders if self._home_of(leader) is directory]
+        followers = [follower for follower in self.open_followers if self._home_of(follower) is directory]
         self.places.take_offline(directory, failure, self._services.image)
-        for leader in ended:
-            del (
-                self._leaders[leader.topic, leader.partition],
-                self._leaders[leader.topic_id, leader.partition],
-            )
-            leader.end(STORAGE_FAILED)
+        for leader in leaders:
+            self._end_leader(leader, STORAGE_FAILED)
+        for follower in followers:
+            self._end_follower(follower, STORAGE_FAILED)
         if self._moves is not None:
             self._moves.directory_failed(directory)
         if directory.id is not None:
@@ -590,7 +767,7 @@ class PartitionManager:
                 return self.note_failure(directory, failure)
         return isinstance(failure, DiskFailure)  # offline already
 
-    def _home_of(self, leader: Leader) -> LogDirectory | None:
+    def _home_of(self, leader: "replicas.Replica") -> LogDirectory | None:
         return self._homes.get((leader.topic, leader.partition))
 
     def note_refusal(self, directory: LogDirectory, failure: StorageError) -> None:
@@ -718,6 +895,7 @@ async def open_partitions(
         for function, arguments in manager._to_start:
             nursery.start_soon(function, *arguments)
         nursery.start_soon(manager._make_missing)
+        nursery.start_soon(manager._open_replicated)
         nursery.start_soon(keep_house, services, manager)
         nursery.start_soon(keep_compacted, services, manager)
         try:

@@ -49,6 +49,7 @@ class Move:
 
     __slots__ = (
         "cleaned_to",
+        "cut_to",
         "ended",
         "future",
         "replica",
@@ -68,6 +69,8 @@ class Move:
         self.future = future
         self.cleaned_to = cleaned_to
         """Up to where the source was compacted when the copying began, and so is the copy."""
+        self.cut_to: int | None = None
+        """The source has lost everything from here on, and the copy has yet to follow it in that."""
         self.stage = Stage.COPYING
         self.scope = trio.CancelScope()
         self.ended = trio.Event()
@@ -76,7 +79,9 @@ class Move:
     @property
     def is_equal(self) -> bool:
         """Whether the copy has all that the source has, and on the device."""
-        return self.future.recovery_point == self.future.log_end == self.source.log_end
+        return (
+            self.cut_to is None and self.future.recovery_point == self.future.log_end == self.source.log_end
+        )
 
 
 class ReplicaMoves:
@@ -166,11 +171,14 @@ class ReplicaMoves:
         """Go on with a copy that an earlier process has begun.  Raises DiskFailure."""
         end = end_of_agreement(source, future)
         if end < future.log_end:
-            future.lower_recovery_point(end)
-            await self._services.run_blocking(target.begin_checkpoint())
-            future.truncate_to(end, now_ms=self._services.clock.now_ms())
-            await self._services.run_blocking(target.begin_checkpoint())
+            await self._cut(target, future, end)
         self._start(Move(source, target, future, None))
+
+    async def _cut(self, target: LogDirectory, future: "PartitionLog", end: int) -> None:
+        future.lower_recovery_point(end)
+        await self._services.run_blocking(target.begin_checkpoint())
+        future.truncate_to(end, now_ms=self._services.clock.now_ms())
+        await self._services.run_blocking(target.begin_checkpoint())
 
     def _start(self, move: Move) -> None:
         self._moves[move.replica] = move
@@ -190,6 +198,12 @@ class ReplicaMoves:
         move = self._moves.get(replica)
         if move is not None:
             move.scope.cancel()
+
+    def source_was_cut(self, log: "PartitionLog", offset: int) -> None:
+        """A log has lost everything from ``offset`` on: its copy, if there is one, follows it in that."""
+        move = self._moves.get((log.topic, log.partition))
+        if move is not None and move.source is log:
+            move.cut_to = offset if move.cut_to is None else min(move.cut_to, offset)
 
     def directory_failed(self, directory: LogDirectory) -> None:
         """Give up what moves to a directory that is offline, or was to move away from it."""
@@ -260,6 +274,10 @@ class ReplicaMoves:
         """Copy a piece; whether that was all there was when it began."""
         source, future = move.source, move.future
         now_ms = self._services.clock.now_ms()
+        while move.cut_to is not None:
+            end, move.cut_to = move.cut_to, None
+            if end < future.log_end:
+                await self._cut(move.target, future, end)
         if future.log_end < source.log_start:
             future.truncate_fully_and_start_at(source.log_start, now_ms=now_ms)
         found = source.read(future.log_end, COPY_BYTES)
