@@ -1,4 +1,4 @@
-"""AllocateProducerIds (67): a broker gets the next block of producer ids."""
+"""AllocateProducerIds (67): a block of producer ids for a broker (KIP-730)."""
 
 from broker.controller.decision import Decision
 from broker.controller.producer_ids import ProducerIdBlock, allocate_producer_ids
@@ -7,8 +7,6 @@ from broker.network.call import Call
 from broker.network.waiting import Waiting
 from protocol.errors import KafkaError
 from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-
-TIMEOUT_MS = 60_000
 
 
 def handle(
@@ -22,4 +20,4 @@ def handle(
             return AllocateProducerIdsResponse(error_code=outcome.code)
         return AllocateProducerIdsResponse(producer_id_start=outcome.first, producer_id_len=outcome.size)
 
-    return call.services.controller.answer(command, build, timeout_ms=TIMEOUT_MS)
+    return call.services.controller.answer(command, build, timeout_ms=None)

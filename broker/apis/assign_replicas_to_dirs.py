@@ -1,6 +1,6 @@
-"""AssignReplicasToDirs (73): a broker tells in which directories its replicas lie (KIP-858)."""
+"""AssignReplicasToDirs (73): a broker tells in which log directories its replicas lie (KIP-858)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from broker.controller.decision import Decision
 from broker.controller.directories import Assignment, assign_replicas
@@ -17,8 +17,6 @@ from protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsResponsePartitionData,
     AssignReplicasToDirsResponseTopicData,
 )
-
-TIMEOUT_MS = 60_000
 
 
 def handle(
@@ -39,30 +37,31 @@ def handle(
     def build(outcome: Sequence[ErrorCode] | KafkaError) -> AssignReplicasToDirsResponse:
         if isinstance(outcome, KafkaError):
             return AssignReplicasToDirsResponse(error_code=outcome.code)
-        return _answer(request, iter(outcome))
+        return AssignReplicasToDirsResponse(directories=directories_of(request, outcome))
 
-    return services.controller.answer(command, build, timeout_ms=TIMEOUT_MS)
+    return services.controller.answer(command, build, timeout_ms=None)
 
 
-def _answer(request: AssignReplicasToDirsRequest, codes: Iterator[ErrorCode]) -> AssignReplicasToDirsResponse:
-    """The request's own order, with what became of each."""
-    return AssignReplicasToDirsResponse(
-        directories=[
-            AssignReplicasToDirsResponseDirectoryData(
-                id=directory.id,
-                topics=[
-                    AssignReplicasToDirsResponseTopicData(
-                        topic_id=topic.topic_id,
-                        partitions=[
-                            AssignReplicasToDirsResponsePartitionData(
-                                partition_index=partition.partition_index, error_code=next(codes)
-                            )
-                            for partition in topic.partitions
-                        ],
-                    )
-                    for topic in directory.topics
-                ],
-            )
-            for directory in request.directories
-        ]
-    )
+def directories_of(
+    request: AssignReplicasToDirsRequest, codes: Sequence[ErrorCode]
+) -> list[AssignReplicasToDirsResponseDirectoryData]:
+    """What became of all assignments, in the order in which they were named."""
+    rest = iter(codes)
+    return [
+        AssignReplicasToDirsResponseDirectoryData(
+            id=directory.id,
+            topics=[
+                AssignReplicasToDirsResponseTopicData(
+                    topic_id=topic.topic_id,
+                    partitions=[
+                        AssignReplicasToDirsResponsePartitionData(
+                            partition_index=partition.partition_index, error_code=next(rest)
+                        )
+                        for partition in topic.partitions
+                    ],
+                )
+                for topic in directory.topics
+            ],
+        )
+        for directory in request.directories
+    ]

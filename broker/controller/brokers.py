@@ -14,12 +14,14 @@ from broker.controller.elections import (
 from broker.metadata.features import (
     CONTROLLER_UNREGISTRATION_LEVEL,
     CORDONED_CHANGE_VERSION,
+    KRAFT_VERSION,
     PARTITION_RECORD_VERSION,
     register_broker_version,
     writes_cordoned_directories,
 )
 from broker.metadata.image import (
     DIRECTORIES_WITHOUT_PLACE,
+    METADATA_VERSION,
     BrokerImage,
     Endpoint,
     LeaderRecoveryState,
@@ -50,6 +52,13 @@ FENCE = 1
 UNFENCE = -1
 """In a BrokerRegistrationChangeRecord; 0 leaves the broker as it is."""
 
+IN_CONTROLLED_SHUTDOWN = 1
+SHUTDOWN_CHANGE_VERSION = 1
+"""Of a BrokerRegistrationChangeRecord that says so."""
+
+NOT_SUPPORTED = (0, 0)
+"""The levels of a feature that a node knows which does not name it."""
+
 
 class Registration(NamedTuple):
     """How a broker introduces itself.
@@ -68,17 +77,23 @@ class Registration(NamedTuple):
     previous_epoch: int = NO_EPOCH
     cordoned: Sequence[bytes] = ()
     """Of the directories, those that take no new replicas."""
+    is_migrating_zk_broker: bool = False
 
 
 def register_broker(
-    image: MetadataImage, registration: Registration, topic_rules: TopicRules
+    image: MetadataImage,
+    registration: Registration,
+    topic_rules: TopicRules,
+    *,
+    kraft_version: int = 0,
+    session_lasts: bool = False,
 ) -> Decision[int]:
     """Make ``registration`` the broker's present one, fenced; the reply is its broker epoch.
 
-    A new incarnation first leaves all partitions that the one before it was in.  Whether that one may
-    still be alive is the caller's to know.  Raises what BrokerRegistration answers.
+    A new incarnation first leaves all partitions that the one before it was in; it is refused while
+    the session of that one lasts.  Raises what BrokerRegistration answers.
     """
-    _check(image, registration)
+    _check(image, registration, kraft_version, session_lasts)
     broker_id = registration.broker_id
     known = image.brokers.get(broker_id)
     records: list[VersionedRecord] = []
@@ -86,25 +101,9 @@ def register_broker(
         epoch, fenced, in_shutdown = known.epoch, known.fenced, known.in_controlled_shutdown
     else:
         epoch, fenced, in_shutdown = image.offset + 1, True, False
-        if known is not None:
-            records += _leave(image, known, registration.previous_epoch, topic_rules)
-    record = RegisterBrokerRecord(
-        broker_id=broker_id,
-        incarnation_id=registration.incarnation_id,
-        broker_epoch=epoch,
-        end_points=[
-            BrokerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
-            for name, host, port, protocol in registration.endpoints
-        ],
-        features=[
-            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in registration.features.items()
-        ],
-        rack=registration.rack,
-        fenced=fenced,
-        in_controlled_shutdown=in_shutdown,
-        log_dirs=list(registration.directories),
-    )
+        is_clean = known is not None and registration.previous_epoch == known.epoch
+        records += _leave(image, broker_id, is_clean, topic_rules)
+    record = _registration_record(registration, epoch, fenced=fenced, in_shutdown=in_shutdown)
     records.append((record, register_broker_version(image.metadata_version)))
     return Decision(records, epoch)
 
@@ -119,7 +118,7 @@ def restart_broker(
     an unclean stop a new leader epoch begins, since the same offsets may get other records.  All other
     partitions change as in ``register_broker``.
     """
-    _check(image, registration)
+    _check(image, registration, kraft_version=0, session_lasts=False)
     broker_id = registration.broker_id
     known = image.brokers.get(broker_id)
     records: list[VersionedRecord] = []
@@ -140,10 +139,9 @@ def restart_broker(
             (topic, index) for topic, index in shared if concerns(topic.partitions[index], broker_id)
         ]
         records += broker_changes(image, concerned, topic_rules, **gone)
-    fresh = image if known is None else _without(image, broker_id)
-    registering = register_broker(fresh, registration, topic_rules)
-    epoch = registering.reply
-    records += registering.records
+    epoch = image.offset + 1
+    record = _registration_record(registration, epoch, fenced=True, in_shutdown=False)
+    records.append((record, register_broker_version(image.metadata_version)))
     after = image_after(image, records)
     records += unfence_broker(after, broker_id, epoch, topic_rules).records
     if writes_cordoned_directories(image.metadata_version):
@@ -192,6 +190,21 @@ def fence_broker(
     changes = broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=FENCE)
     return Decision([*changes, (change, 0)], None)
+
+
+def begin_shutdown(
+    image: MetadataImage, broker_id: int, broker_epoch: int, topic_rules: TopicRules
+) -> Decision[None]:
+    """Let others lead what a broker leads that is about to stop; it serves on until they do (KIP-631)."""
+    broker = registered(image, broker_id, broker_epoch)
+    records: list[VersionedRecord] = []
+    if not broker.in_controlled_shutdown:
+        change = BrokerRegistrationChangeRecord(
+            broker_id=broker_id, broker_epoch=broker_epoch, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN
+        )
+        records.append((change, SHUTDOWN_CHANGE_VERSION))
+    records += broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
+    return Decision(records, None)
 
 
 def unregister_broker(image: MetadataImage, broker_id: int, topic_rules: TopicRules) -> Decision[None]:
@@ -258,11 +271,22 @@ def unregister_controller(image: MetadataImage, controller_id: int, *, active_id
     return Decision([(UnregisterControllerRecord(controller_id=controller_id), 0)], None)
 
 
-def _check(image: MetadataImage, registration: Registration) -> None:
+def _check(image: MetadataImage, registration: Registration, kraft_version: int, session_lasts: bool) -> None:
     if registration.cluster_id != image.cluster_id:
         raise KafkaError(
             ErrorCode.INCONSISTENT_CLUSTER_ID,
             f"Expected cluster ID {image.cluster_id}, but got cluster ID {registration.cluster_id}",
+        )
+    known = image.brokers.get(registration.broker_id)
+    if session_lasts and known is not None and known.incarnation_id != registration.incarnation_id:
+        raise KafkaError(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+            "Another broker is registered with that broker id. If the broker was recently restarted this "
+            "should self-resolve once the heartbeat manager expires the broker's session.",
+        )
+    if registration.is_migrating_zk_broker:
+        raise KafkaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, "Controller does not support registering ZK brokers."
         )
     directories = registration.directories
     if not directories:
@@ -277,29 +301,68 @@ def _check(image: MetadataImage, registration: Registration) -> None:
             raise _invalid(
                 f"Broker {other.id} is already registered with directory {uuid_to_text(min(shared))}"
             )
-    for feature, level in image.features.items():
-        low, high = registration.features.get(feature, (0, 0))
-        if level and not low <= level <= high:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                f"Unable to register because the broker does not support finalized version {level} of "
-                f"{feature}. The broker wants a version between {low} and {high}, inclusive.",
-            )
+    _check_features({**image.features, KRAFT_VERSION: kraft_version}, registration.features)
+
+
+def _check_features(finalized: Mapping[str, int], supported: Mapping[str, tuple[int, int]]) -> None:
+    """A level of 0 counts as well where the broker names the feature."""
+    for feature, (low, high) in supported.items():
+        _check_level(feature, finalized.get(feature, 0), low, high)
+    if METADATA_VERSION not in supported:
+        raise _invalid(f"Request features do not contain '{METADATA_VERSION}'")
+    for feature, level in finalized.items():
+        if level and feature not in supported:
+            _check_level(feature, level, *NOT_SUPPORTED)
+
+
+def _check_level(feature: str, level: int, low: int, high: int) -> None:
+    if not low <= level <= high:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"Unable to register because the broker does not support finalized version {level} of "
+            f"{feature}. The broker wants a version between {low} and {high}, inclusive.",
+        )
+
+
+def _registration_record(
+    registration: Registration, epoch: int, *, fenced: bool, in_shutdown: bool
+) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=registration.broker_id,
+        incarnation_id=registration.incarnation_id,
+        broker_epoch=epoch,
+        end_points=[
+            BrokerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
+            for name, host, port, protocol in registration.endpoints
+        ],
+        features=[
+            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in registration.features.items()
+        ],
+        rack=registration.rack,
+        fenced=fenced,
+        in_controlled_shutdown=in_shutdown,
+        log_dirs=list(registration.directories),
+    )
 
 
 def _leave(
-    image: MetadataImage, known: BrokerImage, previous_epoch: int, topic_rules: TopicRules
+    image: MetadataImage, broker_id: int, is_clean: bool, topic_rules: TopicRules
 ) -> Sequence[VersionedRecord]:
-    """What the end of an incarnation changes, cleanly stopped or not."""
-    partitions = list(partitions_with(image, known.id))
-    if previous_epoch == known.epoch or not image.eligible_leader_replicas_enabled:
-        return list(broker_changes(image, partitions, topic_rules, leaving=known.id))
-    return list(broker_changes(image, partitions, topic_rules, unclean=known.id))
+    """What the end of an incarnation changes, cleanly stopped or not.  One that was unregistered counts."""
+    partitions = partitions_with(image, broker_id)
+    if is_clean or not image.eligible_leader_replicas_enabled:
+        return list(broker_changes(image, partitions, topic_rules, leaving=broker_id))
+    return list(broker_changes(image, partitions, topic_rules, unclean=broker_id))
 
 
 def registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerImage:
-    """The broker, which must have this epoch; raises BROKER_ID_NOT_REGISTERED or STALE_BROKER_EPOCH."""
-    known = known_broker(image, broker_id)
+    """The broker, which must have this epoch; raises STALE_BROKER_EPOCH, also where there is none."""
+    known = image.brokers.get(broker_id)
+    if known is None:
+        raise KafkaError(
+            ErrorCode.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}"
+        )
     if known.epoch != broker_epoch:
         raise KafkaError(
             ErrorCode.STALE_BROKER_EPOCH,
@@ -323,13 +386,6 @@ def image_after(image: MetadataImage, records: Sequence[VersionedRecord]) -> Met
     messages = [record for record, _ in records]
     after, _ = apply(image, messages, offset=image.offset + len(messages), epoch=image.epoch)
     return after
-
-
-def _without(image: MetadataImage, broker_id: int) -> MetadataImage:
-    """The image as if this broker had never registered."""
-    parts = image.parts()
-    parts["brokers"] = {known.id: known for known in image.brokers.values() if known.id != broker_id}
-    return MetadataImage(**parts)
 
 
 def _invalid(text: str) -> KafkaError:

@@ -18,7 +18,6 @@ from broker.metadata.image import (
     TopicImage,
 )
 from broker.metadata.records import VersionedRecord
-from broker.metadata.replay import KEEP_LEADER
 from protocol.stored.metadata_records import PartitionChangeRecord
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
@@ -103,7 +102,10 @@ def change_partition(
 def _complete_reassignment(
     partition: PartitionImage, wish: Wish
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """In-sync, all, removing and adding replicas; without the leaving ones once all others are in sync."""
+    """In-sync, all, removing and adding replicas; without the leaving ones once all newcomers are in sync.
+
+    With fewer newcomers than leave, all others must be: else there would be fewer in sync than before.
+    """
     isr = _or(wish.isr, partition.isr)
     replicas = _or(wish.replicas, partition.replicas)
     removing = _or(wish.removing, partition.removing_replicas)
@@ -112,7 +114,8 @@ def _complete_reassignment(
         return isr, replicas, removing, adding
     staying = tuple(replica for replica in replicas if replica not in removing)
     staying_isr = tuple(replica for replica in isr if replica not in removing)
-    if not staying_isr or not set(staying) <= set(staying_isr):
+    awaited = staying if len(adding) < len(removing) else adding
+    if not staying_isr or not set(awaited) <= set(staying_isr):
         return isr, replicas, removing, adding
     return staying_isr, staying, (), ()
 
@@ -168,11 +171,9 @@ def _elect(
 
 def _note_last_leader(partition: PartitionImage, record: PartitionChangeRecord) -> None:
     """Remember who led last while nobody does: once it is back, it is the best there is."""
-    known = partition.last_known_elr
-    if record.isr is not None and not record.isr and known != (partition.leader,):
-        if partition.leader != NO_LEADER:
-            record.last_known_elr = [partition.leader]
-    elif known and (record.leader >= 0 or (partition.leader != NO_LEADER and record.leader == KEEP_LEADER)):
+    if record.leader == NO_LEADER and not partition.last_known_elr:
+        record.last_known_elr = [partition.leader]
+    elif record.leader >= 0 and partition.last_known_elr:
         record.last_known_elr = []
 
 

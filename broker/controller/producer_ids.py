@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from broker.controller.brokers import registered
 from broker.controller.decision import Decision
 from broker.metadata.image import MetadataImage
 from protocol.error_codes import ErrorCode
@@ -25,18 +26,9 @@ def allocate_producer_ids(
 ) -> Decision[ProducerIdBlock]:
     """The next block, for this incarnation of a broker.
 
-    Raises STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED, or UNKNOWN_SERVER_ERROR when there are none left.
+    Raises STALE_BROKER_EPOCH, or UNKNOWN_SERVER_ERROR when there are none left.
     """
-    broker = image.brokers.get(broker_id)
-    if broker is None:
-        raise KafkaError(
-            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered"
-        )
-    if broker.epoch != broker_epoch:
-        raise KafkaError(
-            ErrorCode.STALE_BROKER_EPOCH,
-            f"Expected broker epoch {broker.epoch}, but got broker epoch {broker_epoch}",
-        )
+    registered(image, broker_id, broker_epoch)
     first = image.next_producer_id
     if first > _ID_MAX - BLOCK_SIZE:
         raise KafkaError(

@@ -5,11 +5,13 @@ that all commands before it have left, is written as one batch, and is answered 
 the device and every listener has seen the image it made.
 """
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import trio
 
+from broker.clock import monotonic_ms
 from broker.controller.decision import Command
 from broker.flushing import run_flush
 from broker.metadata.image import MetadataImage
@@ -20,14 +22,15 @@ from protocol.errors import KafkaError
 from storage.errors import DiskFailure
 
 if TYPE_CHECKING:
-    from broker.logs import Log
+    from broker.controller.chores import Chores
+    from broker.controller.sessions import BrokerSessions
     from broker.metadata.feed import MetadataFeed
+    from broker.network.dispatch import Dispatcher
     from broker.raft.service import RaftService
+    from broker.services import Services
 
 Reply = TypeVar("Reply")
 Answer = TypeVar("Answer")
-
-RunBlocking = Callable[..., Any]
 
 
 class _Submitted(Generic[Reply]):
@@ -66,13 +69,16 @@ class ControllerService:
     While it does not, every command is refused with NOT_CONTROLLER.  Everything is called in the Trio thread.
     """
 
-    def __init__(self, feed: "MetadataFeed", log: "Log", run_blocking: RunBlocking) -> None:
+    def __init__(self, services: "Services", feed: "MetadataFeed") -> None:
         self._raft: RaftService | None = None
+        self._services = services
         self._feed = feed
-        self._log = log
-        self._run_blocking = run_blocking
+        self._log = services.log
         self._queue: list[_Submitted[Any]] = []
         self._arrived = trio.Event()
+        self._sessions: BrokerSessions | None = None
+        self._chores: Chores | None = None
+        self._forwarded: Dispatcher | None = None
 
     @property
     def is_active(self) -> bool:
@@ -94,11 +100,40 @@ class ControllerService:
     def activate(self, raft: "RaftService") -> None:
         """Take commands from now on: this node leads."""
         self._raft = raft
+        self._sessions = self._chores = None
+        self._arrived.set()
 
     def deactivate(self) -> None:
         """Refuse commands from now on, those under way included: whether they take effect, others decide."""
         self._raft = None
+        self._sessions = self._chores = None
         self._arrived.set()
+
+    @property
+    def sessions(self) -> "BrokerSessions":
+        """What is known of other brokers beside their registrations, since this node became active.
+
+        Raises NOT_CONTROLLER while it is not.
+        """
+        if self._sessions is None:
+            from broker.controller.sessions import BrokerSessions  # here: most nodes are alone
+
+            timeout_ms = self._services.config.get("broker.session.timeout.ms")
+            self._sessions = BrokerSessions(timeout_ms, self._services.node_id)
+            self._sessions.begin(self.raft.latest, monotonic_ms())
+        return self._sessions
+
+    @property
+    def forwarded(self) -> "Dispatcher":
+        """Answers what clients of other brokers ask the controller (KIP-590)."""
+        if self._forwarded is None:
+            from broker.apis.table import served
+            from broker.network.dispatch import Dispatcher
+
+            unstable = self._services.config.get("unstable.api.versions.enable")
+            apis = served(on_controller=True, unstable_versions=unstable)
+            self._forwarded = Dispatcher(self._services, (api for api in apis if api.is_forwardable))
+        return self._forwarded
 
     def submit(self, command: Command[Reply], done: Callable[[Reply | KafkaError], None]) -> None:
         """Carry out ``command``; call ``done`` with its reply when it is committed, or with its refusal."""
@@ -122,14 +157,14 @@ class ControllerService:
         command: Command[Reply],
         build: Callable[[Reply | KafkaError], Answer],
         *,
-        timeout_ms: int,
+        timeout_ms: int | None,
     ) -> Waiting[Answer] | Answer:
         """What a handler returns: the answer that ``build`` makes of the command's outcome.
 
         After ``timeout_ms`` that is REQUEST_TIMED_OUT, and a command not yet begun is not carried out.
-        As in Kafka, no time at all is not enough.
+        As in Kafka, no time at all is not enough.  None is for as long as it takes.
         """
-        if timeout_ms <= 0:
+        if timeout_ms is not None and timeout_ms <= 0:
             return build(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
 
         def done(outcome: Reply | KafkaError) -> None:
@@ -139,7 +174,10 @@ class ControllerService:
             submitted.is_withdrawn = not submitted.has_begun
             waiting.answer(build(KafkaError(ErrorCode.REQUEST_TIMED_OUT)))
 
-        waiting: Waiting[Answer] = Waiting(trio.current_time() + timeout_ms / 1000, expire)
+        if timeout_ms is None:
+            waiting: Waiting[Answer] = Waiting()
+        else:
+            waiting = Waiting(trio.current_time() + timeout_ms / 1000, expire)
         submitted = _Submitted(command, done)
         self._enqueue(submitted)
         return waiting
@@ -150,12 +188,32 @@ class ControllerService:
         Raises ``DiskFailure`` when an fsync fails: then nothing may be acknowledged any more.
         """
         while True:
-            await self._arrived.wait()
+            with trio.CancelScope(deadline=self._chores_deadline()):
+                await self._arrived.wait()
             self._arrived = trio.Event()
+            self._submit_chores()
             while self._queue:
                 queue, self._queue = self._queue, []
                 await self._carry_out(queue)
             await self._make_snapshot()
+
+    def _chores_deadline(self) -> float:
+        """Trio's time when something is to be done of which nobody reminds us."""
+        raft = self._raft
+        if raft is None:
+            return math.inf
+        if self._chores is None:
+            if raft.latest.brokers.keys() <= {self._services.node_id}:
+                return math.inf
+            from broker.controller.chores import Chores
+
+            self._chores = Chores(self._services, self.sessions, monotonic_ms())
+        return self._chores.due_ms() / 1000
+
+    def _submit_chores(self) -> None:
+        if self._chores is not None:
+            for command in self._chores.take_due(monotonic_ms()):
+                self.submit(command, _ignore)
 
     async def _make_snapshot(self) -> None:
         """If one is due.  It only saves time and space, so the broker can do without."""
@@ -164,7 +222,7 @@ class ControllerService:
         if raft is None or snapshot is None:
             return
         try:
-            await self._run_blocking(snapshot.write)
+            await self._services.run_blocking(snapshot.write)
             raft.finish_snapshot(snapshot)
         except (OSError, DiskFailure) as error:
             self._log.error(f"no snapshot of the metadata log could be made: {error}")
@@ -182,7 +240,7 @@ class ControllerService:
         decided = [self._decide(submitted, raft) for submitted in queue if not submitted.is_withdrawn]
         flush = raft.begin_flush()
         if flush is not None:
-            await run_flush(flush, self._run_blocking, self._log)
+            await run_flush(flush, self._services.run_blocking, self._log)
             flush.finish()
         if self._raft is not raft:  # it resigned meanwhile
             for one in decided:
@@ -210,3 +268,7 @@ class ControllerService:
             self._log.failure("a command of the controller failed", error)
             return _Decided(submitted.done, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
         return _Decided(submitted.done, decision.reply, image, changes)
+
+
+def _ignore(_: object) -> None:
+    """Nobody waits for it."""

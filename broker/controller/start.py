@@ -83,7 +83,7 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     feed = MetadataFeed(loaded.replay.image, kraft_version=(loaded.notes.kraft_version or 0) if leads else 0)
     services.metadata = feed
     services.quorum = _quorum(services, node, log, loaded, feed)
-    services.controller = ControllerService(feed, services.log, services.run_blocking)
+    services.controller = ControllerService(services, feed)
     if not leads:
         services.quorum.start_following(loaded)
         return services.controller

@@ -256,7 +256,7 @@ class TestFencing:
         assert raised.value.code is ErrorCode.STALE_BROKER_EPOCH
         with pytest.raises(KafkaError) as raised:
             unfence_broker(self.IMAGE, 3, 99, rules(self.IMAGE))
-        assert raised.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
+        assert raised.value.code is ErrorCode.STALE_BROKER_EPOCH
 
 
 def test_registering_a_controller() -> None:

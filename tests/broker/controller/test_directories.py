@@ -99,7 +99,7 @@ class TestAssignments:
 
     @pytest.mark.parametrize(
         ("broker_id", "epoch", "code"),
-        [(1, 99, ErrorCode.STALE_BROKER_EPOCH), (3, 100, ErrorCode.BROKER_ID_NOT_REGISTERED)],
+        [(1, 99, ErrorCode.STALE_BROKER_EPOCH), (3, 100, ErrorCode.STALE_BROKER_EPOCH)],
     )
     def test_who_may_not_speak(self, broker_id: int, epoch: int, code: ErrorCode) -> None:
         image = cluster()

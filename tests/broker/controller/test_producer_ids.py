@@ -27,7 +27,7 @@ class TestBlocks:
 
     @pytest.mark.parametrize(
         ("broker_id", "epoch", "code"),
-        [(2, 100, ErrorCode.BROKER_ID_NOT_REGISTERED), (1, 99, ErrorCode.STALE_BROKER_EPOCH)],
+        [(2, 100, ErrorCode.STALE_BROKER_EPOCH), (1, 99, ErrorCode.STALE_BROKER_EPOCH)],
     )
     def test_only_for_registered_brokers(self, broker_id: int, epoch: int, code: ErrorCode) -> None:
         with pytest.raises(KafkaError) as raised:
