@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import trio
+
 from broker.errors import CloseConnection, error_code_of
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.network.call import Call
@@ -36,6 +38,7 @@ ADMIN_CLIENT_ID = "__admin_client"
 """The client that may write into internal topics."""
 
 NO_ACKNOWLEDGEMENT = 0
+ALL_IN_SYNC = -1
 ACKNOWLEDGEMENTS = (-1, 0, 1)
 
 LOG_START_UNTOLD = frozenset(
@@ -64,8 +67,8 @@ NOTHING_VERIFIED: Verdicts = {}
 def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
     """Append what may be appended; each partition is answered for itself.
 
-    The answer waits for batches that are checked in a thread or have to be fsynced first.  The request's
-    timeout has no meaning while there is nobody to wait for but this broker's own disk.
+    The answer waits for batches that are checked in a thread or have to be fsynced first, and with acks=all
+    for other replicas: for these alone the request's timeout counts.
     """
     try:
         batches = read_batches(request, call.version)
@@ -96,18 +99,31 @@ def append_transactional(
         return refuse_all(request, error.code, error.message)
     if verified.is_settled:
         return append_all(request, call, batches, verified.outcome)
-    waiting: Waiting[Answer] = Waiting(exclusive=True)
+    appended: Waiting[Answer] | None = None
+    is_late = False
+
+    def expire() -> None:
+        nonlocal is_late
+        is_late = True
+        if appended is not None:
+            appended.expire()
+
+    waiting: Waiting[Answer] = Waiting(deadline_of(request), expire, exclusive=True)
 
     def append() -> None:
+        nonlocal appended
         try:
             outcome = append_all(request, call, batches, verified.outcome)
         except CloseConnection as closing:
             waiting.fail(closing)
             return
-        if isinstance(outcome, Waiting):
-            outcome.pass_on(waiting)
-        else:
+        if not isinstance(outcome, Waiting):
             waiting.answer(outcome)
+            return
+        outcome.pass_on(waiting)
+        appended = outcome
+        if is_late:
+            outcome.expire()
 
     verified.when_settled(append)
     return waiting
@@ -119,6 +135,7 @@ def append_all(
     partitions = call.services.partitions
     now_ms = call.received_ms
     acks = request.acks
+    acks_all = acks == ALL_IN_SYNC
     response = ProduceResponse()
     topics: dict[str | bytes, TopicProduceResponse] = {}
     gathering: Gathering | None = None
@@ -128,6 +145,8 @@ def append_all(
         try:
             leader = partitions.leader_at(key)
             if isinstance(batch, RefusedBatch):
+                if acks_all and batch.reached_log:
+                    leader.check_enough_in_sync()
                 raise batch
             if acks not in ACKNOWLEDGEMENTS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -143,7 +162,7 @@ def append_all(
             appended: Appended | None = None
             if not check_aside and not leader.has_pending:
                 try:
-                    appended = leader.append(batch, now_ms, verification)
+                    appended = leader.append(batch, now_ms, verification, acks_all)
                 except RecordsTooLarge:
                     check_aside = True
             if appended is None:
@@ -157,10 +176,13 @@ def append_all(
             refuse(response, key, leader, reply, error, call)
             continue
         accept(reply, leader, appended)
-        if appended.last_offset >= leader.log.high_watermark and acks != NO_ACKNOWLEDGEMENT:
+        if (
+            appended.last_offset >= (leader.log.high_watermark if acks_all else leader.own_end)
+            and acks != NO_ACKNOWLEDGEMENT
+        ):
             if gathering is None:
                 gathering = Gathering(response, request, call)
-            gathering.wait_committed(key, leader, appended, reply)
+            gathering.wait_acknowledged(key, leader, appended, reply)
     if gathering is not None:
         return gathering.close()
     return answer(response, request)
@@ -287,18 +309,38 @@ def add_leader_hint(
         )
 
 
+def deadline_of(request: ProduceRequest) -> float:
+    """Until when other replicas are waited for, in Trio's time."""
+    return trio.current_time() + request.timeout_ms / 1000
+
+
 class Gathering:
     """An answer that waits until its last partition is settled."""
 
-    __slots__ = ("_call", "_missing", "_request", "_response", "_unwritten", "_waiting")
+    __slots__ = (
+        "_acks_all",
+        "_call",
+        "_is_late",
+        "_missing",
+        "_request",
+        "_response",
+        "_uncommitted",
+        "_unwritten",
+        "_waiting",
+    )
 
     def __init__(self, response: ProduceResponse, request: ProduceRequest, call: Call) -> None:
         self._response = response
         self._request = request
         self._call = call
-        self._waiting: Waiting[Answer] = Waiting()
+        self._acks_all = request.acks == ALL_IN_SYNC
+        self._waiting: Waiting[Answer] = Waiting(None, self._expire)
         self._missing = 1  # until the handler has gone through all partitions
         self._unwritten = 0
+        self._uncommitted: dict[PartitionKey, PartitionProduceResponse] = {}
+        """What waits for other replicas."""
+        self._is_late = False
+        """They are not waited for any longer."""
 
     def append(
         self,
@@ -318,7 +360,7 @@ class Gathering:
             if isinstance(outcome, Appended):
                 accept(reply, leader, outcome)
                 if self._request.acks != NO_ACKNOWLEDGEMENT:
-                    self.wait_committed(key, leader, outcome, reply)
+                    self.wait_acknowledged(key, leader, outcome, reply)
             elif isinstance(outcome, KafkaError | StorageError):
                 refuse(self._response, key, leader, reply, outcome, self._call)
             else:
@@ -329,20 +371,67 @@ class Gathering:
 
         self._missing += 1
         self._unwritten += 1
-        leader.append_in_turn(batch, now_ms, appended, check_aside=check_aside, verification=verification)
+        self._heed_deadline(leader)
+        leader.append_in_turn(
+            batch,
+            now_ms,
+            appended,
+            check_aside=check_aside,
+            verification=verification,
+            acks_all=self._acks_all,
+        )
 
-    def wait_committed(
+    def wait_acknowledged(
         self, key: PartitionKey, leader: Leader, appended: Appended, reply: PartitionProduceResponse
     ) -> None:
-        """Hold the answer back until the records are committed."""
+        """Hold the answer back until the records are as safe as the producer wants them to be."""
+        self._missing += 1
+        end_offset = appended.last_offset + 1
+        if self._acks_all and leader.replication is not None:
+            self._wait_for_replicas(key, leader, end_offset, reply)
+            return
 
-        def committed(error: KafkaError | None) -> None:
+        def stored(error: KafkaError | None) -> None:
             if error is not None:
                 refuse(self._response, key, leader, reply, error, self._call)
             self._settle_one()
 
-        self._missing += 1
-        leader.when_committed(appended.last_offset + 1, committed)
+        leader.when_stored(end_offset, stored)
+
+    def _wait_for_replicas(
+        self, key: PartitionKey, leader: Leader, end_offset: int, reply: PartitionProduceResponse
+    ) -> None:
+        """Should they not come to have it, the answer still says where the records are in this log."""
+
+        def committed(error: KafkaError | None) -> None:
+            if self._uncommitted.pop(key, None) is None:
+                return  # too late
+            if error is not None:
+                reply.error_code = error.code
+                if (
+                    error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+                    and self._call.version >= LEADER_HINT_VERSION
+                ):
+                    add_leader_hint(self._response, key, reply, self._call)
+            self._settle_one()
+
+        self._uncommitted[key] = reply
+        self._heed_deadline(leader)
+        leader.when_committed(end_offset, committed)
+        if self._is_late:
+            self._expire()
+
+    def _heed_deadline(self, leader: Leader) -> None:
+        if self._acks_all and leader.replication is not None and self._waiting.deadline is None:
+            self._waiting.deadline = deadline_of(self._request)
+
+    def _expire(self) -> None:
+        """Wait no longer for other replicas.  What has not been written yet is answered for after that."""
+        self._is_late = True
+        uncommitted, self._uncommitted = self._uncommitted, {}
+        for reply in uncommitted.values():
+            reply.error_code = ErrorCode.REQUEST_TIMED_OUT
+            self._settle_one()
 
     def close(self) -> Answer | Waiting[Answer]:
         """All partitions have been handed over: the answer, or the place where it will be."""

@@ -328,16 +328,13 @@ class Leader(Replica):
     # Commitment
 
     def when_committed(self, end_offset: int, callback: WhenCommitted) -> None:
-        """Call back when everything below ``end_offset``, which is written, is committed; perhaps at once.
-
-        Offsets come in ascending order.
-        """
+        """Call back when everything below ``end_offset``, which is written, is committed; perhaps at once."""
         if self.ended is not None:
             callback(self.ended)
         elif end_offset <= self.log.high_watermark:
             callback(None)
         else:
-            self._committing.append((end_offset, callback))
+            _wait(self._committing, end_offset, callback)
 
     def when_stored(self, end_offset: int, callback: WhenCommitted) -> None:
         """The same for who does not wait for other replicas: everything is as safe here as it is to be."""
@@ -348,7 +345,7 @@ class Leader(Replica):
         elif end_offset <= self.own_end:
             callback(None)
         else:
-            self._storing.append((end_offset, callback))
+            _wait(self._storing, end_offset, callback)
 
     def _commit(self) -> None:
         """Move the high watermark as far as it may go."""
@@ -484,3 +481,12 @@ class Leader(Replica):
         for _, callback in waiting:
             callback(reason)
         self.tell_watchers()
+
+
+def _wait(waiting: deque[tuple[int, WhenCommitted]], end_offset: int, callback: WhenCommitted) -> None:
+    """Stand behind all that wait for less or as much: a producer may repeat what is not committed yet."""
+    behind: list[tuple[int, WhenCommitted]] = []
+    while waiting and waiting[-1][0] > end_offset:
+        behind.append(waiting.pop())
+    waiting.append((end_offset, callback))
+    waiting.extend(reversed(behind))

@@ -222,7 +222,10 @@ class OneBroker:
         leader_epoch: int = 0,
         directory: bytes = ZERO_UUID,
         settings: Mapping[str, str] | None = None,
+        replicas: Sequence[int] = (NODE_ID,),
+        isr: Sequence[int] | None = None,
     ) -> bytes:
+        """``isr``: all replicas if nothing is said."""
         self._topics_made += 1
         topic_id = self._topics_made.to_bytes(16, "big")
         self.apply(
@@ -231,11 +234,12 @@ class OneBroker:
                 PartitionRecord(
                     partition_id=index,
                     topic_id=topic_id,
-                    replicas=[NODE_ID],
-                    isr=[NODE_ID],
+                    replicas=list(replicas),
+                    isr=list(replicas if isr is None else isr),
                     leader=leader,
                     leader_epoch=leader_epoch,
-                    directories=[directory],
+                    partition_epoch=0,
+                    directories=[directory] * len(replicas),
                 )
                 for index in range(partitions)
             ),
