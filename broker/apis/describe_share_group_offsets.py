@@ -67,8 +67,9 @@ def describe(
 ) -> DescribeShareGroupOffsetsResponseGroup:
     image = services.image
     found: dict[bytes, list[DescribeShareGroupOffsetsResponsePartition]] = {}
-    for (topic_id, partition), outcome in done.outcomes.items():
-        stands = described(services, topic_id, partition, outcome)
+    for place in done.outcomes:
+        topic_id, partition = place
+        stands = described(done, place)
         found.setdefault(topic_id, []).append(
             DescribeShareGroupOffsetsResponsePartition(
                 partition_index=partition,

@@ -248,6 +248,11 @@ class MetadataImage:
         """The settings made for this topic alone."""
         return self.configs.get((ResourceType.TOPIC, name), NO_CONFIGS)
 
+    def is_alive(self, broker_id: int) -> bool:
+        """Whether the cluster hears from the broker.  Never true of -1, which stands for no leader."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.fenced
+
     def alive_brokers(self) -> Iterable[BrokerImage]:
         """The brokers that clients may be sent to, by id."""
         return [broker for _, broker in sorted(self.brokers.items()) if not broker.fenced]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import trio
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from broker.metadata.image import MetadataImage
     from broker.metadata.replay import MetadataChanges
     from broker.services import Services
+    from broker.share.remote_state import RemoteState
     from broker.share.state import Outcome, SharePartitionKey, ShareStateMachine
 
 
@@ -67,6 +69,13 @@ class ShareCoordinator(CoordinatorService["ShareStateMachine"]):
             log=self.services.log,
             reload=lambda _: reload(),
         )
+
+    @cached_property
+    def remote_state(self) -> RemoteState:
+        """How whoever needs state on this broker asks the share coordinators that are other brokers."""
+        from broker.share.remote_state import RemoteState
+
+        return RemoteState(self.services, lambda: self.nursery)
 
     def shard_is_ready(self, partition: int, shard: Shard[ShareStateMachine]) -> None:
         self._drop_state_of_deleted_topics(partition)

@@ -25,6 +25,7 @@ from protocol.records.record import Header, Record, read_records
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from broker.metadata.image import TopicImage
     from broker.partitions.leader import Leader
     from broker.services import Services
     from storage.partition_log import Appended
@@ -40,7 +41,22 @@ READ_BYTES_MAX: Final = 1024 * 1024
 
 ATTEMPTS_MAX: Final = 5
 RETRY_SECONDS: Final = 1.0
-"""How often a queue without a leader is tried, and after how long, which doubles each time."""
+"""How often a queue that nobody can write to now is tried, and after how long, which doubles each time."""
+
+PASSING: Final = frozenset(
+    (
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    )
+)
+"""After these it may be different soon.  An id is unknown to a leader whose metadata is behind."""
+
+PATIENCE_SECONDS: Final = 1.0
+"""How much longer than the queue's leader, which waits for its followers, this broker waits for it."""
 
 AT_ONCE_MAX: Final = 20
 """Ranges of records that are written to queues at the same time."""
@@ -84,8 +100,7 @@ class DeadLetterQueues:
         self._check(topic)
         if topic not in self._services.image.topics:
             await self._make(topic)
-        queue = await self._leader(topic, held.leader.partition)
-        size_max = queue.settings.max_message_bytes
+        size_max = self._services.partitions.settings_of(topic).max_message_bytes
         known: Mapping[int, Record] = {}
         known_until = dead.last_offset
         if group_setting(self._services, group_id, "errors.deadletterqueue.copy.record.enable"):
@@ -93,7 +108,7 @@ class DeadLetterQueues:
         batch, next_offset = _build(
             held, dead, known, range(offset, known_until + 1), size_max, self._services.clock.now_ms()
         )
-        await self._append(queue, batch)
+        await self._send(topic, held.leader.partition, batch)
         return next_offset
 
     # The topic
@@ -132,21 +147,6 @@ class DeadLetterQueues:
         self._services.automatic_topics.ensure(topic, told, settings)
         await made.wait()
 
-    async def _leader(self, topic: str, partition: int) -> "Leader":
-        """Whoever leads the queue's partition for records of ``partition``."""
-        found = self._services.image.topics.get(topic)
-        if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        index = partition % len(found.partitions)
-        partitions = self._services.partitions
-        while partitions.missing:
-            try:
-                partitions.require_made([(topic, index)])
-                break
-            except NotYet as not_yet:
-                await not_yet.waiting.wait()
-        return partitions.leader(topic, index)
-
     # The records
 
     async def _read(
@@ -180,6 +180,33 @@ class DeadLetterQueues:
             next_offset = first_offset
         return found, last_offset if next_offset == first_offset else min(next_offset - 1, last_offset)
 
+    # Writing
+
+    async def _send(self, topic: str, partition: int, batch: bytearray) -> None:
+        """Write a batch about records of ``partition`` to whoever leads that partition of the queue."""
+        image = self._services.image
+        found = image.topics.get(topic)
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        index = partition % len(found.partitions)
+        leader = found.partitions[index].leader
+        if leader == self._services.node_id:
+            await self._append(await self._leader(topic, index), batch)
+        elif image.is_alive(leader):
+            await self._produce(leader, found, index, batch)
+        else:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    async def _leader(self, topic: str, index: int) -> "Leader":
+        partitions = self._services.partitions
+        while partitions.missing:
+            try:
+                partitions.require_made([(topic, index)])
+                break
+            except NotYet as not_yet:
+                await not_yet.waiting.wait()
+        return partitions.leader(topic, index)
+
     async def _append(self, queue: "Leader", batch: bytearray) -> None:
         """Returns when the batch is safe; like any client's it may be changed or refused."""
         written: Waiting[None] = Waiting()
@@ -199,9 +226,36 @@ class DeadLetterQueues:
         queue.append_in_turn(RecordBatch(batch), self._services.clock.now_ms(), appended, check_aside=False)
         await written.wait()
 
+    async def _produce(self, leader: int, topic: "TopicImage", index: int, batch: bytearray) -> None:
+        """The same at another broker."""
+        from broker.network.node_client import NodeUnreachable
+        from protocol.messages.produce import (
+            PartitionProduceData,
+            ProduceRequest,
+            ProduceResponse,
+            TopicProduceData,
+        )
+
+        timeout_ms = self._services.config.get("request.timeout.ms")
+        data = PartitionProduceData(index=index, records=bytes(batch))
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=timeout_ms,
+            topic_data=[TopicProduceData(name=topic.name, topic_id=topic.id, partition_data=[data])],
+        )
+        try:
+            answer: ProduceResponse = await self._services.nodes.ask(
+                leader, request, timeout_seconds=timeout_ms / 1000 + PATIENCE_SECONDS
+            )
+        except NodeUnreachable as error:
+            raise KafkaError(ErrorCode.NETWORK_EXCEPTION, f"broker {leader}: {error}") from error
+        result = answer.responses[0].partition_responses[0]
+        if result.error_code:
+            raise KafkaError(ErrorCode(result.error_code), result.error_message)
+
 
 def _may_pass(error: KafkaError | StorageError) -> bool:
-    return isinstance(error, KafkaError) and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return isinstance(error, KafkaError) and error.code in PASSING
 
 
 def _records_of(batch: RecordBatch, size_max: int) -> Iterable[Record]:

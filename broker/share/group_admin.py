@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.coordination.decision import Decision, Moment
 from broker.coordination.tickets import Ticket
-from broker.errors import ErrorCode, KafkaError, error_code_of
+from broker.errors import ErrorCode, KafkaError
 from broker.share.group import Initialize, PartitionStates, ShareGroup, TopicState, combined
 from broker.share.group_commands import Partitions, find
+from broker.share.partition_ends import Place, high_watermarks
 from broker.share.state import Outcome, SharePartitionKey
 from broker.share.state_batches import NO_START_OFFSET
-from broker.share.state_questions import ask_each
-from storage.errors import StorageError
+from broker.share.state_questions import DeleteState, ReadStateSummary, ask_each
 
 if TYPE_CHECKING:
     from broker.groups.machine import GroupMachine
@@ -42,7 +42,9 @@ class Done(NamedTuple):
 
     error: ErrorCode = ErrorCode.NONE
     text: str | None = None
-    outcomes: Mapping[tuple[bytes, int], Outcome] = {}
+    outcomes: Mapping[Place, Outcome] = {}
+    ends: Mapping[Place, int | ErrorCode] = {}
+    """Of those partitions whose lag is asked for."""
     unknown: Collection[str] = ()
 
 
@@ -239,12 +241,9 @@ def describe_offsets(groups: "GroupService", group_id: str, partitions: Partitio
 
     async def go_on(begun: Begun) -> Done:
         keys = _keys(group_id, begun.partitions)
-        outcomes = await ask_each(
-            groups.services,
-            keys,
-            lambda key, count, ticket: lambda machine, _: machine.read_summary(key, count, ticket),
-        )
-        return Done(outcomes=_by_place(outcomes))
+        outcomes = _by_place(await ask_each(groups.services, [ReadStateSummary(key) for key in keys]))
+        started = [place for place, outcome in outcomes.items() if _has_lag(outcome)]
+        return Done(outcomes=outcomes, ends=await high_watermarks(groups.services, started))
 
     if partitions is None:
         return _operate(
@@ -258,17 +257,24 @@ def describe_offsets(groups: "GroupService", group_id: str, partitions: Partitio
     return done
 
 
-def described(services: "Services", topic_id: bytes, partition: int, outcome: Outcome) -> Described:
+def _has_lag(outcome: Outcome) -> bool:
+    return (
+        outcome.error is ErrorCode.NONE
+        and outcome.start_offset != NO_START_OFFSET
+        and outcome.delivery_complete_count != NO_COUNT
+    )
+
+
+def described(done: Done, place: Place) -> Described:
     """What the share coordinator says of a partition, and how far its end is."""
+    outcome = done.outcomes[place]
     if outcome.error is not ErrorCode.NONE:
         return Described()
-    if outcome.start_offset == NO_START_OFFSET or outcome.delivery_complete_count == NO_COUNT:
+    if not _has_lag(outcome):
         return Described(outcome.start_offset, outcome.leader_epoch)
-    try:
-        end = services.partitions.leader(topic_id, partition).log.high_watermark
-    except (KafkaError, StorageError) as error:
-        code = error_code_of(error)
-        return Described(0, 0, NO_LAG, code, None)
+    end = done.ends[place]
+    if isinstance(end, ErrorCode):
+        return Described(0, 0, NO_LAG, end, None)
     lag = end - outcome.start_offset - outcome.delivery_complete_count
     return Described(outcome.start_offset, outcome.leader_epoch, lag)
 
@@ -276,11 +282,7 @@ def described(services: "Services", topic_id: bytes, partition: int, outcome: Ou
 async def _delete_states(
     services: "Services", group_id: str, partitions: Partitions
 ) -> dict[SharePartitionKey, Outcome]:
-    outcomes = await ask_each(
-        services,
-        _keys(group_id, partitions),
-        lambda key, count, ticket: lambda machine, _: machine.delete(key, count, ticket),
-    )
+    outcomes = await ask_each(services, [DeleteState(key) for key in _keys(group_id, partitions)])
     services.share.service.end_group(group_id)
     return outcomes
 
@@ -293,7 +295,7 @@ def _keys(group_id: str, partitions: Partitions) -> list[SharePartitionKey]:
     ]
 
 
-def _by_place(outcomes: Mapping[SharePartitionKey, Outcome]) -> dict[tuple[bytes, int], Outcome]:
+def _by_place(outcomes: Mapping[SharePartitionKey, Outcome]) -> dict[Place, Outcome]:
     return {(key.topic_id, key.partition): outcome for key, outcome in outcomes.items()}
 
 

@@ -9,7 +9,7 @@ from broker.errors import ErrorCode
 from broker.share.group import Initialize
 from broker.share.group_commands import Partitions, initialized, not_initialized
 from broker.share.state import Outcome, SharePartitionKey
-from broker.share.state_questions import ask_each
+from broker.share.state_questions import InitializeState, ask_each
 
 if TYPE_CHECKING:
     from broker.services import Services
@@ -20,17 +20,15 @@ async def initialize(services: "Services", wanted: Initialize) -> dict[SharePart
 
     If this broker stops meanwhile, the group's next heartbeats ask again.
     """
-    starts = {
-        SharePartitionKey(wanted.group_id, topic_id, partition): offset
-        for topic_id, offsets in wanted.start_offsets.items()
-        for partition, offset in offsets.items()
-    }
     outcomes = await ask_each(
         services,
-        starts,
-        lambda key, count, ticket: (
-            lambda machine, now: machine.initialize(key, wanted.state_epoch, starts[key], count, ticket, now)
-        ),
+        [
+            InitializeState(
+                SharePartitionKey(wanted.group_id, topic_id, partition), wanted.state_epoch, offset
+            )
+            for topic_id, offsets in wanted.start_offsets.items()
+            for partition, offset in offsets.items()
+        ],
     )
     ready: dict[bytes, set[int]] = {}
     failed: dict[bytes, set[int]] = {}

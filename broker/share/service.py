@@ -22,6 +22,15 @@ from broker.share.sessions import SessionKey, ShareSessions, TopicPartition
 from broker.share.state import Change, Outcome, SharePartitionKey
 from broker.share.state_batches import NO_START_OFFSET, StateBatch
 from broker.share.state_commands import REFUSAL_TEXTS
+from broker.share.state_questions import (
+    NOT_READY,
+    RETRIES_MAX,
+    RETRY_SECONDS,
+    ReadState,
+    StateQuestion,
+    WriteState,
+    ask_coordinator,
+)
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -30,18 +39,8 @@ if TYPE_CHECKING:
     from broker.services import Services
     from broker.share.fetching import ShareFetching
 
-RETRY_SECONDS: Final = 1.0
-RETRIES_MAX: Final = 5
-"""How often, and after how long, a share coordinator that is not ready is asked again."""
-
 WOKEN_BEFORE_YIELD: Final = 20
 """Waiting fetches looked at in a row: then requests have their turn."""
-
-NOT_READY: Final = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-)
 
 _ENDING: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -211,15 +210,7 @@ class ShareService:
             if error is not None:
                 self._end(held, error)
             else:
-                self._ask(held, ask, loaded)
-
-        def ask(ticket: Ticket[Outcome]) -> None:
-            key, epoch = held.key, held.leader_epoch
-            coordinator = self.services.share_coordinator
-            count = coordinator.partition_count_of(key.topic_id)
-            coordinator.ask_about(
-                key, ticket, lambda machine, now: machine.read(key, epoch, count, ticket, now)
-            )
+                self._ask(held, ReadState(held.key, held.leader_epoch), loaded)
 
         def loaded(outcome: Outcome) -> None:
             if held.ended is not None:
@@ -258,25 +249,18 @@ class ShareService:
             stored,
         )
 
-        def ask(ticket: Ticket[Outcome]) -> None:
-            coordinator = self.services.share_coordinator
-            count = coordinator.partition_count_of(held.key.topic_id)
-            coordinator.ask_about(
-                held.key, ticket, lambda machine, now: machine.write(held.key, change, count, ticket, now)
-            )
-
         def written(outcome: Outcome) -> None:
             error = _failure(outcome, "write")
             if error is not None and error.code in _ENDING:
                 self._end(held, error)
             done(error)
 
-        self._ask(held, ask, written)
+        self._ask(held, WriteState(held.key, change), written)
 
     def _ask(
         self,
         held: HeldPartition,
-        ask: Callable[[Ticket[Outcome]], None],
+        question: StateQuestion,
         done: Callable[[Outcome], None],
         retries: int = 0,
     ) -> None:
@@ -286,25 +270,22 @@ class ShareService:
         def settled() -> None:
             outcome = ticket.outcome
             if outcome.error in NOT_READY and retries < RETRIES_MAX and held.ended is None:
-                self._start_soon(self._ask_later, held, ask, done, retries + 1)
+                self._start_soon(self._ask_later, held, question, done, retries + 1)
             else:
                 done(outcome)
 
-        ask(ticket)
-        if ticket.is_settled:
-            settled()
-        else:
-            ticket.when_settled(settled)
+        ask_coordinator(self.services, question, ticket)
+        ticket.then(settled)
 
     async def _ask_later(
         self,
         held: HeldPartition,
-        ask: Callable[[Ticket[Outcome]], None],
+        question: StateQuestion,
         done: Callable[[Outcome], None],
         retries: int,
     ) -> None:
         await trio.sleep(RETRY_SECONDS)
-        self._ask(held, ask, done, retries)
+        self._ask(held, question, done, retries)
 
     # Acknowledging
 

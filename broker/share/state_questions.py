@@ -1,40 +1,127 @@
-"""Asking the share coordinator about many share partitions, for whoever can wait for its answers."""
+"""What the share coordinator is asked about share partitions, wherever it is."""
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import trio
 
+from broker.coordination.decision import Decision, Moment
 from broker.coordination.tickets import Ticket
-from broker.errors import KafkaError
+from broker.errors import ErrorCode, KafkaError
 from broker.metadata.topic_names import SHARE_GROUP_STATE
-from broker.share.service import NOT_READY, RETRIES_MAX, RETRY_SECONDS
-from broker.share.state import Outcome, SharePartitionKey
-from broker.share.state_commands import Command
+from broker.share.state import Change, Outcome, SharePartitionKey, ShareStateMachine
 
 if TYPE_CHECKING:
     from broker.services import Services
 
-Question: TypeAlias = Callable[[SharePartitionKey, int | None, Ticket[Outcome]], Command]
-"""Given a share partition, how many partitions its topic has, and who is told: what the machine is to do."""
+RETRY_SECONDS: Final = 1.0
+RETRIES_MAX: Final = 5
+"""How often, and after how long, a share coordinator that is not ready is asked again."""
+
+NOT_READY: Final = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+
+
+class InitializeState(NamedTuple):
+    """Let a group begin with a share partition."""
+
+    key: SharePartitionKey
+    state_epoch: int
+    start_offset: int
+
+    def decide(
+        self, machine: ShareStateMachine, count: int | None, ticket: Ticket[Outcome], now: Moment
+    ) -> Decision:
+        """``count``, here and below, is that of the topic's partitions; None if there is no such topic."""
+        return machine.initialize(self.key, self.state_epoch, self.start_offset, count, ticket, now)
+
+
+class ReadState(NamedTuple):
+    """Everything that is known, for the new leader of the topic's partition."""
+
+    key: SharePartitionKey
+    leader_epoch: int
+
+    def decide(
+        self, machine: ShareStateMachine, count: int | None, ticket: Ticket[Outcome], now: Moment
+    ) -> Decision:
+        return machine.read(self.key, self.leader_epoch, count, ticket, now)
+
+
+class WriteState(NamedTuple):
+    """Keep what its leader tells."""
+
+    key: SharePartitionKey
+    change: Change
+
+    def decide(
+        self, machine: ShareStateMachine, count: int | None, ticket: Ticket[Outcome], now: Moment
+    ) -> Decision:
+        return machine.write(self.key, self.change, count, ticket, now)
+
+
+class ReadStateSummary(NamedTuple):
+    """How far the group is."""
+
+    key: SharePartitionKey
+
+    def decide(
+        self, machine: ShareStateMachine, count: int | None, ticket: Ticket[Outcome], now: Moment
+    ) -> Decision:
+        return machine.read_summary(self.key, count, ticket)
+
+
+class DeleteState(NamedTuple):
+    """Forget it."""
+
+    key: SharePartitionKey
+
+    def decide(
+        self, machine: ShareStateMachine, count: int | None, ticket: Ticket[Outcome], now: Moment
+    ) -> Decision:
+        return machine.delete(self.key, count, ticket)
+
+
+StateQuestion: TypeAlias = InitializeState | ReadState | WriteState | ReadStateSummary | DeleteState
+
+
+def ask_coordinator(services: "Services", question: StateQuestion, ticket: Ticket[Outcome]) -> None:
+    """Ask the share coordinator of the question's key, which may be another broker."""
+    coordinator, key = services.share_coordinator, question.key
+    place = services.image.partition(SHARE_GROUP_STATE, coordinator.partition_for(key.text))
+    if place is None or place.leader == services.node_id:
+        count = coordinator.partition_count_of(key.topic_id)
+        coordinator.ask_about(key, ticket, lambda machine, now: question.decide(machine, count, ticket, now))
+    elif services.image.is_alive(place.leader):
+        coordinator.remote_state.ask(place.leader, question, ticket)
+    else:
+        ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 async def ask_each(
-    services: "Services", keys: Collection[SharePartitionKey], question: Question
+    services: "Services", questions: Collection[StateQuestion]
 ) -> dict[SharePartitionKey, Outcome]:
-    """What becomes of each; while the coordinator is not ready it is asked again, for some seconds."""
+    """What becomes of each; while a coordinator is not ready it is asked again, for some seconds.
+
+    Each share partition is asked about once.
+    """
     await trio.lowlevel.checkpoint()  # a shard may have asked for this, and be busy still
     await _state_topic_made(services)
     outcomes: dict[SharePartitionKey, Outcome] = {}
-    waiting = list(keys)
+    waiting = list(questions)
     for attempt in range(RETRIES_MAX + 1):
         if attempt:
             await trio.sleep(RETRY_SECONDS)
-        tickets = {key: _ask(services, key, question) for key in waiting}
-        for key, ticket in tickets.items():
+        tickets = [(question.key, Ticket(Outcome)) for question in waiting]
+        for question, (_, ticket) in zip(waiting, tickets, strict=True):
+            ask_coordinator(services, question, ticket)
+        for key, ticket in tickets:
             await _settled(ticket)
             outcomes[key] = ticket.outcome
-        waiting = [key for key in keys if outcomes[key].error in NOT_READY]
+        waiting = [question for question in questions if outcomes[question.key].error in NOT_READY]
         if not waiting:
             break
     return outcomes
@@ -48,14 +135,6 @@ async def _state_topic_made(services: "Services") -> None:
 
     services.automatic_topics.ensure(SHARE_GROUP_STATE, told)
     await made.wait()
-
-
-def _ask(services: "Services", key: SharePartitionKey, question: Question) -> Ticket[Outcome]:
-    ticket = Ticket(Outcome)
-    coordinator = services.share_coordinator
-    count = coordinator.partition_count_of(key.topic_id)
-    coordinator.ask_about(key, ticket, question(key, count, ticket))
-    return ticket
 
 
 async def _settled(ticket: Ticket[Outcome]) -> None:

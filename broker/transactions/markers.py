@@ -16,7 +16,6 @@ from broker.metadata.topic_names import GROUP_OFFSETS
 from broker.network.waiting import NotYet
 from broker.transactions.requests import Identity, MarkersDue
 from broker.transactions.transaction import EPOCH_BUMP_VERSION, TransactionPartition
-from broker.transactions.verification import is_alive
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
@@ -217,7 +216,7 @@ class MarkerWriter:
         if leader == self._services.node_id:
             marker = EndTransactionMarker(due.is_commit, due.coordinator_epoch)
             write_marker(self._services, partition, due.identity, marker, ticket, version=due.version)
-        elif is_alive(self._services, leader):
+        elif self._services.image.is_alive(leader):
             self._remote.write(leader, writing, partition, ticket)
         else:
             ticket.settle(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # until there is a leader

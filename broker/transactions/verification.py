@@ -37,7 +37,7 @@ def ask_coordinator(
         ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     elif place.leader == services.node_id:
         _ask_here(services, transactional_id, identity, partitions, client, ticket)
-    elif is_alive(services, place.leader):
+    elif services.image.is_alive(place.leader):
         question = Question(transactional_id, identity, partitions, client, ticket)
         transactions.remote_verification.ask(place.leader, question)
     else:
@@ -53,12 +53,6 @@ class Question(NamedTuple):
     partitions: Sequence[TransactionPartition]
     client: Client
     ticket: Ticket[Refusals]
-
-
-def is_alive(services: "Services", broker_id: int) -> bool:
-    """Whether the cluster hears from the broker; not for -1, which stands for no leader."""
-    broker = services.image.brokers.get(broker_id)
-    return broker is not None and not broker.fenced
 
 
 def _ask_here(

@@ -125,6 +125,12 @@ class ClusterNodes:
     def new_client(self, broker_id: int, purpose: str) -> "ClusterClient":
         return ClusterClient(self._cluster, broker_id, purpose)
 
+    async def ask(
+        self, broker_id: int, request: Message, *, version: int | None = None, timeout_seconds: float
+    ) -> Any:
+        client = self.new_client(broker_id, "general")
+        return await client.ask(request, version=version, timeout_seconds=timeout_seconds)
+
 
 class ClusterClient:
     """A connection between two brokers."""
