@@ -1,7 +1,7 @@
 """What AlterConfigs and IncrementalAlterConfigs share: first the broker has its say, then the controller."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from broker.config.alterations import check_alteration
 from broker.config.definitions import ConfigError, Scope, find
@@ -14,6 +14,11 @@ from broker.network.call import Call
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 
 Response = TypeVar("Response")
 
@@ -21,17 +26,17 @@ _LEVELS: Mapping[str, Level] = {level.name: level for level in sorted(Level, key
 
 
 def alter_resources(
+    request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
     call: Call,
     alterations: Sequence[Alteration],
     build: Callable[[Sequence[Outcome]], Response],
-    *,
-    validate_only: bool,
 ) -> Response | Waiting[Response]:
     """Alter each resource by itself; ``build`` makes the answer of what became of them, in their order.
 
     Loggers are this broker's own business; everything else is decided, and remembered, by the controller.
+    ``alterations`` are what ``request`` says of its resources.
     """
-    config = call.services.config
+    config, validate_only = call.services.config, request.validate_only
     settled: dict[int, Outcome] = {}
     resources = [(alteration.resource_type, alteration.resource_name) for alteration in alterations]
     for index, alteration in enumerate(alterations):
@@ -42,21 +47,52 @@ def alter_resources(
                 settled[index] = None
         except KafkaError as error:
             settled[index] = error
-    forwarded = [alteration for index, alteration in enumerate(alterations) if index not in settled]
-    if not forwarded:
+    left = [index for index in range(len(alterations)) if index not in settled]
+    if not left:
         return build([settled[index] for index in range(len(alterations))])
 
     def command(image: MetadataImage) -> Decision[Sequence[Outcome]]:
+        forwarded = [alterations[index] for index in left]
         return alter_settings(image, forwarded, config, validate_only=validate_only)
 
     def answer(outcome: Sequence[Outcome] | KafkaError) -> Response:
-        decided = [outcome] * len(forwarded) if isinstance(outcome, KafkaError) else list(outcome)
-        decided.reverse()
-        return build(
-            [settled[index] if index in settled else decided.pop() for index in range(len(alterations))]
-        )
+        decided = [outcome] * len(left) if isinstance(outcome, KafkaError) else outcome
+        outcomes = settled | dict(zip(left, decided, strict=True))
+        return build([outcomes[index] for index in range(len(alterations))])
 
+    if not call.listener.is_controller and not call.services.channel.is_local:
+        return _pass_on(request, left, call, answer)
     return call.services.controller.answer(command, answer, timeout_ms=config.get("request.timeout.ms"))
+
+
+def _pass_on(
+    request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
+    left: Sequence[int],
+    call: Call,
+    build: Callable[[Sequence[Outcome] | KafkaError], Response],
+) -> Waiting[Response]:
+    """Let another node's controller decide about what is left of the request."""
+    resources: list[Any] = [request.resources[index] for index in left]
+    waiting: Waiting[Response] = Waiting()
+
+    def done(answer: AlterConfigsResponse | IncrementalAlterConfigsResponse | KafkaError) -> None:
+        if isinstance(answer, KafkaError):
+            waiting.answer_with(lambda: build(answer))
+            return
+        results = {(result.resource_type, result.resource_name): result for result in answer.responses}
+        outcomes: list[Outcome] = []
+        for resource in resources:
+            result = results.get((resource.resource_type, resource.resource_name))
+            if result is None:
+                outcomes.append(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+            else:
+                code = ErrorCode(result.error_code)
+                outcomes.append(None if code is ErrorCode.NONE else KafkaError(code, result.error_message))
+        waiting.answer_with(lambda: build(outcomes))
+
+    remaining = type(request)(resources=resources, validate_only=request.validate_only)
+    call.services.channel.submit(remaining, done, client=call)
+    return waiting
 
 
 def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) -> bool:
@@ -80,7 +116,9 @@ def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) ->
                 is_set = change.operation == Operation.SET
                 call.services.log.set_level(change.name, _LEVELS[change.value or ""] if is_set else None)
         return True
-    if kind == ResourceType.BROKER:
+    if kind == ResourceType.BROKER and call.listener.is_controller:
+        _check_is_known(call, alteration.resource_name)  # the broker itself has checked its settings
+    elif kind == ResourceType.BROKER:
         if alteration.resource_name:
             _check_node_id(call, alteration.resource_name, "broker id, expected {}, but received {}")
         _check_broker(call, alteration)
@@ -99,6 +137,16 @@ def _check_node_id(call: Call, name: str, unexpected: str) -> None:
         raise _invalid(f"Node id must be an integer, but it is: {name}")
     if node_id != call.services.node_id:
         raise _invalid("Unexpected " + unexpected.format(call.services.node_id, name))
+
+
+def _check_is_known(call: Call, name: str) -> None:
+    if not name:
+        return
+    broker_id = read_integer(name)
+    if broker_id is None:
+        raise _invalid("Unable to parse broker name as a base 10 number.")
+    if broker_id not in call.services.image.brokers:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No broker with id {broker_id} found.")
 
 
 def _check_loggers(changes: Sequence[Change]) -> None:

@@ -1,9 +1,10 @@
 """ApiVersions (18): which APIs and features the broker serves, in which versions."""
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from broker.apis.table import served
+from broker.apis.table import Api, served
 from broker.metadata.features import SUPPORTED_FEATURES
 from broker.network.call import Call
 from protocol.error_codes import ErrorCode
@@ -28,10 +29,12 @@ def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
         call.connection.client_software_name = request.client_software_name
         call.connection.client_software_version = request.client_software_version
     services = call.services
-    apis = served(
+    apis: Iterable[Api] = served(
         on_controller=call.listener.is_controller,
         unstable_versions=services.config.get("unstable.api.versions.enable"),
     )
+    if not call.listener.is_controller and not services.channel.is_local:
+        apis = as_forwarded(apis, services.channel.versions)
     # Version 3 clients take a lowest level of 0 for a mistake (KIP-1022).
     lowest_announced = 0 if call.version >= 4 else 1
     return ApiVersionsResponse(
@@ -51,6 +54,21 @@ def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
             for name, level in services.metadata.finalized_features.items()
         ],
     )
+
+
+def as_forwarded(apis: Iterable[Api], versions: Mapping[int, tuple[int, int]] | None) -> Iterator[Api]:
+    """What a broker can offer whose controller is another node: of what it passes on, what both know.
+
+    ``versions`` are the controller's; None while it is not known.
+    """
+    for api in apis:
+        if not api.is_forwardable or versions is None:
+            yield api
+            continue
+        low, high = versions.get(api.key, (0, -1))
+        low, high = max(low, api.announced_from), min(high, api.last)
+        if low <= high:
+            yield api._replace(announced_from=low, last=high)
 
 
 def find_fault(request: ApiVersionsRequest, call: Call) -> ErrorCode | None:

@@ -35,7 +35,7 @@ def handle(
             ]
         )
 
-    return alter_resources(call, alterations, build, validate_only=request.validate_only)
+    return alter_resources(request, call, alterations, build)
 
 
 def answer(resource: AlterConfigsResource, outcome: Outcome) -> AlterConfigsResourceResponse:

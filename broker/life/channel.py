@@ -1,16 +1,17 @@
 """How this node's broker asks the active controller, wherever that is: in this process or in another."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from broker.apis.table import APIS
-from broker.errors import ErrorCode, KafkaError, error_code_of
+from broker.errors import CloseConnection, DecodeError, ErrorCode, KafkaError, error_code_of
 from broker.network.call import Address, Call, ConnectionState, Listener, MeteredCall
 from broker.network.dispatch import ServedApi
 from broker.network.waiting import Waiting
+from protocol.api_keys import ApiKey
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ RETRY_SECONDS_MAX: Final = 1.0
 
 IDLE_MAX: Final = 4
 """Connections to the controller that are kept open while nothing is asked."""
+
+FORWARDED_MAX: Final = 16
+"""Requests of clients that are put to the controller at once; more have to wait for each other."""
 
 NOWHERE: Final = Address("", 0)
 
@@ -52,18 +56,16 @@ class ControllerChannel:
         self._apis: dict[int, ServedApi] = {}
         self._connection = ConnectionState(0, Listener("CONTROLLER", is_controller=True), NOWHERE, NOWHERE)
         self._idle: list[NodeClient] = []
+        self._forwarding = trio.CapacityLimiter(FORWARDED_MAX)
+        self.versions: Mapping[int, tuple[int, int]] | None = None
+        """The lowest and highest version of each API of another node's controller, once one was asked."""
         self._moved = trio.Event()
         self._under_way: set[trio.CancelScope] = set()
 
     @property
     def is_local(self) -> bool:
         """Whether this node's own controller is the active one, as far as is known here."""
-        quorum = self._quorum
-        return quorum is None or bool(quorum.is_leader)
-
-    @property
-    def _quorum(self) -> Any:
-        return getattr(self._services, "quorum", None)
+        return self._services.quorum.is_leader
 
     async def ask(
         self,
@@ -214,23 +216,37 @@ class ControllerChannel:
         from broker.network.node_client import NodeUnreachable
 
         services = self._services
-        timeout_seconds: float = services.config.get("controller.socket.timeout.ms") / 1000
+        if client is not None or request.api_key == ApiKey.ENVELOPE:
+            turn: AbstractAsyncContextManager[object] = self._forwarding
+        else:
+            turn = nullcontext()
+        with trio.CancelScope(deadline=give_up_at) as scope:
+            self._under_way.add(scope)
+            try:
+                async with turn:
+                    return await self._exchange(request, client)
+            except NodeUnreachable as error:
+                services.log.warn_seldom(f"the active controller cannot be asked: {error}")
+            finally:
+                self._under_way.discard(scope)
+        return None
+
+    async def _exchange(self, request: "Message", client: Call | None) -> "Message | None":
+        """One question over one connection, and its answer.  Raises NodeUnreachable."""
+        timeout_seconds: float = self._services.config.get("controller.socket.timeout.ms") / 1000
         node = self._idle.pop() if self._idle else self._new_client()
         try:
-            with trio.CancelScope() as scope:
-                self._under_way.add(scope)
-                left = max(0.0, give_up_at - trio.current_time())
-                answer: Message = await node.ask(request, timeout_seconds=min(timeout_seconds, left))
-                return answer
-        except NodeUnreachable as error:
-            services.log.warn_seldom(f"the active controller cannot be asked: {error}")
+            if client is None:
+                answer: Message | None = await node.ask(request, timeout_seconds=timeout_seconds)
+            else:
+                answer = await _ask_for(client, request, node, timeout_seconds)
+            self.versions = node.api_versions
+            return answer
         finally:
-            self._under_way.discard(scope)
             if len(self._idle) < IDLE_MAX:
                 self._idle.append(node)
             else:
                 node.close()
-        return None
 
     def _new_client(self) -> "NodeClient":
         from broker.network.node_client import NodeClient  # a node that is alone needs none
@@ -238,9 +254,32 @@ class ControllerChannel:
         services = self._services
         return NodeClient(
             services.transport,
-            self._quorum.controller_address,
+            services.quorum.controller_address,
             client_id=f"broker-{services.node_id}-to-controller",
         )
+
+
+async def _ask_for(
+    client: Call, request: "Message", node: "NodeClient", timeout_seconds: float
+) -> "Message | None":
+    """The answer to a request in a client's name; None if this is not the active controller.
+
+    Raises NodeUnreachable.
+    """
+    from broker.life.forwarding import enveloped, opened
+    from broker.network.node_client import NodeUnreachable, response_class
+
+    await node.connect(timeout_seconds=timeout_seconds)
+    version = node.highest_version(type(request))
+    answer = await node.ask(enveloped(request, version, client), timeout_seconds=timeout_seconds)
+    if says_not_controller(answer):
+        return None
+    response = response_class(type(request))
+    try:
+        return response.decode(opened(answer, response, version), version)
+    except (CloseConnection, KafkaError, DecodeError) as error:
+        node.close()
+        raise NodeUnreachable(f"it does not open an envelope: {error}") from error
 
 
 def _when_answered(waiting: "Waiting[Message]", callback: Callable[[], None]) -> None:
@@ -261,6 +300,7 @@ async def open_channel(services: "Services") -> AsyncGenerator[ControllerChannel
     """The channel at work.  What is still asked when the block is left is asked no longer."""
     async with trio.open_nursery() as nursery:
         channel = ControllerChannel(services, nursery.start_soon)
+        services.quorum.on_leader_change(channel.controller_moved)
         try:
             yield channel
         finally:

@@ -25,6 +25,17 @@ _SIZE = struct.Struct(">i")
 _ANSWER_START = struct.Struct(">ii")
 _ANSWER_START_FLEXIBLE = struct.Struct(">iix")
 
+BROKERS_FIRST: Final = frozenset(
+    {
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+    }
+)
+"""APIs of the controller in which a broker has its own say first: their handlers pass on what is left."""
+
 _NO_ANSWER: Final[list[Part]] = []
 
 
@@ -115,7 +126,10 @@ class Dispatcher:
         else:
             call = Call(services, connection, key, version, correlation_id, client_id, now_ms)
         try:
-            answer = api.module.handle(request, call)
+            if api.is_forwarded and not services.channel.is_local and not connection.listener.is_controller:
+                answer: object = self._forward(api, frame, call)
+            else:
+                answer = api.module.handle(request, call)
             if isinstance(answer, Waiting):
                 if not answer.is_answered:
                     if call.meter is not None:
@@ -129,6 +143,12 @@ class Dispatcher:
             return not_yet
         except Exception as error:
             return self._encode_failure(api, request, call, error)
+
+    def _forward(self, api: "ServedApi", frame: memoryview, call: Call) -> Waiting[bytes]:
+        """Let the active controller answer, which is on another node (KIP-590)."""
+        from broker.life.forwarding import forward  # a node that is alone needs none
+
+        return forward(frame, call, api.response)
 
     def finish(self, pending: "PendingRequest") -> list[Part]:
         """The answer of a request that had to wait.  Raises ``CloseConnection`` and nothing else."""
@@ -244,12 +264,12 @@ class ServedApi:
     """One line of the table, with the code behind it, imported with its first request."""
 
     __slots__ = (
-        "_response",
         "announced_from",
         "answer_flexible_from",
         "first",
         "flexible_from",
         "handler_name",
+        "is_forwarded",
         "key",
         "last",
         "loaded",
@@ -258,10 +278,12 @@ class ServedApi:
         "module_name",
         "name",
         "request",
+        "response",
     )
 
     module: ModuleType
     request: type[Message]
+    response: type[Message]
 
     def __init__(self, api: Api) -> None:
         self.key = api.key
@@ -269,6 +291,7 @@ class ServedApi:
         self.last = api.last
         self.announced_from = api.announced_from
         self.may_overlap = api.may_overlap
+        self.is_forwarded = api.is_forwardable and api.key not in BROKERS_FIRST
         self.module_name = api.module
         self.handler_name = api.handler
         self.name = "".join(word.capitalize() for word in api.module.split("_"))
@@ -278,24 +301,24 @@ class ServedApi:
         """Import the handler and the messages."""
         messages = import_module(f"protocol.messages.{self.module_name}")
         self.request = getattr(messages, f"{self.name}Request")
-        self._response: type[Message] = getattr(messages, f"{self.name}Response")
+        self.response = getattr(messages, f"{self.name}Response")
         self.module = import_module(f"broker.apis.{self.handler_name}")
         self.flexible_from = self.request.flexible.start if self.request.flexible else self.last + 1
         # The client of ApiVersions cannot know yet what the broker understands: header version 0.
-        answers_flexible = self._response.flexible and self.key != ApiKey.API_VERSIONS
-        self.answer_flexible_from = self._response.flexible.start if answers_flexible else self.last + 1
+        answers_flexible = self.response.flexible and self.key != ApiKey.API_VERSIONS
+        self.answer_flexible_from = self.response.flexible.start if answers_flexible else self.last + 1
         self.loaded = True
 
     def throttled(self, answer: object, version: int, throttle_ms: int) -> object:
         """The same answer, if there is one, with the time that its client has to wait, if it can say so."""
         if answer is None:
             return None
-        for field in self._response.declared_fields:
+        for field in self.response.declared_fields:
             if field.name == "throttle_time_ms" and version in field.versions:
                 if not isinstance(answer, bytes):
                     answer.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]
                 else:
-                    assert field is self._response.declared_fields[0]
+                    assert field is self.response.declared_fields[0]
                     answer = _SIZE.pack(throttle_ms) + answer[_SIZE.size :]
         return answer
 
@@ -306,10 +329,10 @@ class ServedApi:
         build = getattr(self.module, "error_response", None)
         if build is not None:
             return build(request, code)  # type: ignore[no-any-return]
-        fields = {field.name for field in self._response.declared_fields if version in field.versions}
+        fields = {field.name for field in self.response.declared_fields if version in field.versions}
         if "error_code" not in fields:
             return None
         values: dict[str, object] = {"error_code": code}
         if "error_message" in fields:
             values["error_message"] = message
-        return self._response(**values)
+        return self.response(**values)

@@ -43,13 +43,14 @@ class OneNode:
     """
 
     node_id = 1
+    is_local = True
 
     def __init__(self, static: Mapping[str, str] | None = None) -> None:
         self.config = BrokerConfig({**STATIC, **(static or {})})
         self.lines = StringIO()
         self.log = Log(self.lines)
         self.image = empty_image("cluster")
-        self.controller = self.metadata = self
+        self.controller = self.metadata = self.channel = self
         self.written: list[Message] = []
         self.timeout_ms = 0
         self._dynamic = DynamicSettings(self.config, self.log)

@@ -8,6 +8,7 @@ import trio.testing
 
 from broker.life.channel import ControllerChannel, says_not_controller
 from broker.network.call import Address
+from broker.network.node_client import NodeUnreachable
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -32,11 +33,13 @@ class OtherController:
     def __init__(self) -> None:
         self.answers: list[Any] = []
         self.asked = 0
+        self.api_versions = {19: (2, 7)}
 
     async def ask(self, request: Any, *, timeout_seconds: float) -> Any:
         self.asked += 1
         if not self.answers:
-            await trio.sleep_forever()
+            await trio.sleep(timeout_seconds)
+            raise NodeUnreachable("it does not answer")
         return self.answers.pop(0)
 
     def close(self) -> None:
@@ -118,6 +121,24 @@ class TestThere:
         other.answers = [NOT_CONTROLLER] * 100
         with pytest.raises(KafkaError):
             await channel.ask(request_of(node), timeout_seconds=5)
+
+    @pytest.mark.acts("controller.socket.timeout.ms")
+    async def test_one_that_hangs_is_asked_again(
+        self,
+        quorum: Quorum,
+        other: OtherController,
+        nursery: trio.Nursery,
+        autojump_clock: trio.testing.MockClock,
+    ) -> None:
+        node = ControllerNode({"controller.socket.timeout.ms": "7000"})
+        node.start()
+        node.services.quorum = quorum  # type: ignore[assignment]
+        channel = ControllerChannel(node.services, nursery.start_soon)
+        channel._new_client = lambda: other  # type: ignore[method-assign, assignment, return-value]
+        with pytest.raises(KafkaError):
+            await channel.ask(request_of(node), timeout_seconds=20)
+        assert other.asked == 3
+        assert trio.current_time() == 20
 
     async def test_who_waits_for_an_old_one_asks_the_new_one(
         self,

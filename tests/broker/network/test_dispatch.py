@@ -60,7 +60,10 @@ class Desk:
     def dispatcher_with(self, quotas: object) -> Dispatcher:
         """A dispatcher in a broker that has no more than it needs."""
         services = SimpleNamespace(
-            clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000), log=Log(self.output), quotas=quotas
+            clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000),
+            log=Log(self.output),
+            quotas=quotas,
+            channel=SimpleNamespace(is_local=True),
         )
         return Dispatcher(cast(Services, services), APIS.values())
 

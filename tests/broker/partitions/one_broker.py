@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from io import StringIO
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import trio
@@ -13,6 +14,7 @@ import trio.testing
 from broker.apis.table import APIS
 from broker.config.broker_config import BrokerConfig
 from broker.controller.decision import Command
+from broker.controller.sessions import BrokerSessions
 from broker.identifiers import Identifiers
 from broker.life.channel import ControllerChannel
 from broker.logs import Log
@@ -122,6 +124,9 @@ class OneBroker:
         self.producer_ids = ProducerIdSource()
         self.file_system = file_system
         self.controller = self.metadata = self
+        self.quorum = SimpleNamespace(is_leader=True)
+        self.is_active = True
+        self.sessions = BrokerSessions(9000, NODE_ID)
         self.channel = ControllerChannel(self.services, self._start_soon)
         self.partitions: PartitionManager
         self.share_coordinator: ShareCoordinator
