@@ -1,11 +1,13 @@
 """The controller at work: commands in, committed records and answers out.
 
 Commands that arrive while the disk is busy share its next fsync.  Each is decided against the image
-that all commands before it have left, is written as one batch, and is answered once that batch is on
-the device and every listener has seen the image it made.
+that all commands before it have left, is written as one batch, and is answered once that batch is
+committed (on the device, and on that of the other voter if there is one) and every listener has seen the
+image it made.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -48,17 +50,20 @@ class _Submitted(Generic[Reply]):
 class _Decided:
     """A command's outcome, held back until its records are committed."""
 
-    __slots__ = ("changes", "done", "image", "outcome")
+    __slots__ = ("changes", "done", "end_offset", "image", "outcome")
 
     def __init__(
         self,
         done: Callable[[Any], None],
         outcome: Any,
+        end_offset: int,
         image: MetadataImage | None = None,
         changes: MetadataChanges | None = None,
     ) -> None:
         self.done = done
         self.outcome = outcome
+        self.end_offset = end_offset
+        """Everything below must be committed: its own records, and those that it was decided by."""
         self.image = image
         self.changes = changes
 
@@ -76,6 +81,7 @@ class ControllerService:
         self._log = services.log
         self._queue: list[_Submitted[Any]] = []
         self._arrived = trio.Event()
+        self._uncommitted: deque[_Decided] = deque()
         self._sessions: BrokerSessions | None = None
         self._chores: Chores | None = None
         self._forwarded: Dispatcher | None = None
@@ -98,15 +104,30 @@ class ControllerService:
         return self._feed.image
 
     def activate(self, raft: "RaftService") -> None:
-        """Take commands from now on: this node leads."""
+        """Take commands from now on: this node leads.
+
+        What the log holds beyond the published image is published as soon as it is committed.
+        """
         self._raft = raft
         self._sessions = self._chores = None
+        raft.on_commit = self._finish_committed
+        if raft.latest is not raft.image:
+            from broker.metadata.differences import (
+                differences,
+            )  # here: a node that starts alone has published
+
+            changes = differences(raft.image, raft.latest)
+            self._uncommitted.append(_Decided(_ignore, None, raft.log.end_offset, raft.latest, changes))
+            self._finish_committed()
         self._arrived.set()
 
     def deactivate(self) -> None:
         """Refuse commands from now on, those under way included: whether they take effect, others decide."""
         self._raft = None
         self._sessions = self._chores = None
+        uncommitted, self._uncommitted = self._uncommitted, deque()
+        for one in uncommitted:
+            one.done(KafkaError(ErrorCode.NOT_CONTROLLER))
         self._arrived.set()
 
     @property
@@ -237,17 +258,23 @@ class ControllerService:
             for submitted in queue:
                 submitted.done(KafkaError(ErrorCode.NOT_CONTROLLER))
             return
-        decided = [self._decide(submitted, raft) for submitted in queue if not submitted.is_withdrawn]
+        for submitted in queue:
+            if not submitted.is_withdrawn:
+                self._uncommitted.append(self._decide(submitted, raft))
         flush = raft.begin_flush()
         if flush is not None:
             await run_flush(flush, self._services.run_blocking, self._log)
             flush.finish()
         if self._raft is not raft:  # it resigned meanwhile
-            for one in decided:
-                one.done(KafkaError(ErrorCode.NOT_CONTROLLER))
             return
         raft.commit()
-        for one in decided:
+        self._finish_committed()
+
+    def _finish_committed(self) -> None:
+        """Publish and answer what is committed, in its order."""
+        raft, uncommitted = self._raft, self._uncommitted
+        while raft is not None and uncommitted and uncommitted[0].end_offset <= raft.high_watermark:
+            one = uncommitted.popleft()
             if one.image is not None and one.changes is not None:
                 raft.feed.publish(one.image, one.changes)
             one.done(one.outcome)
@@ -257,17 +284,18 @@ class ControllerService:
         try:
             decision = submitted.command(raft.latest)
             if not decision.records:
-                return _Decided(submitted.done, decision.reply)
+                return _Decided(submitted.done, decision.reply, raft.log.end_offset)
             image, changes = raft.append(decision.records)
         except KafkaError as error:
-            return _Decided(submitted.done, error)
+            return _Decided(submitted.done, error, raft.log.end_offset)
         except DiskFailure as error:
             self._log.error(f"the metadata log cannot be written: {error}")
-            return _Decided(submitted.done, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+            outcome = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+            return _Decided(submitted.done, outcome, raft.log.end_offset)
         except Exception as error:  # a fault of ours, or of a request that nobody thought of
             self._log.failure("a command of the controller failed", error)
-            return _Decided(submitted.done, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
-        return _Decided(submitted.done, decision.reply, image, changes)
+            return _Decided(submitted.done, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), raft.log.end_offset)
+        return _Decided(submitted.done, decision.reply, raft.log.end_offset, image, changes)
 
 
 def _ignore(_: object) -> None:

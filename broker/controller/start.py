@@ -15,7 +15,6 @@ from broker.controller.brokers import (
 from broker.controller.elections import TopicRules
 from broker.controller.service import ControllerService
 from broker.errors import StartupError
-from broker.metadata.differences import differences
 from broker.metadata.features import METADATA_VERSION_MAX, SUPPORTED_FEATURES, default_levels
 from broker.metadata.feed import MetadataFeed
 from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage, ResourceType
@@ -99,20 +98,18 @@ def start_controller(services: "Services", node: Node) -> ControllerService:
     return services.controller
 
 
-def take_lead(services: "Services") -> None:
-    """Make this running node, which voted alone or was elected, the controller.
+def take_lead(services: "Services", *, elected_in: int | None = None) -> None:
+    """Make this running node, which votes alone or was elected in that epoch, the controller.
 
-    On return it is active, and what it found in the log is committed.  Blocks for an fsync.  Raises
-    QuorumMismatch, CorruptFile or DiskFailure.
+    On return it is active.  What it found in the log is committed if it votes alone, and otherwise as soon as
+    another voter has all of it.  Blocks for an fsync.  Raises QuorumMismatch, CorruptFile or DiskFailure.
     """
     quorum = services.quorum
     raft = quorum.new_leader(quorum.complete_log())
-    before = raft.image
-    _activate(services, raft)
+    _activate(services, raft, elected_in=elected_in)
     raft.flush()
     quorum.start_leading(raft)
     services.controller.activate(raft)
-    raft.feed.publish(raft.latest, differences(before, raft.latest))
 
 
 def _votes_alone(services: "Services", loaded: Loaded, node: Node) -> bool:
@@ -133,10 +130,10 @@ def _votes_alone(services: "Services", loaded: Loaded, node: Node) -> bool:
     return False
 
 
-def _activate(services: "Services", raft: RaftService) -> None:
+def _activate(services: "Services", raft: RaftService, *, elected_in: int | None = None) -> None:
     """Begin an epoch, and append what a new controller has to say."""
     endpoints = services.quorum.endpoints
-    raft.lead(endpoints)
+    raft.lead(endpoints, elected_in=elected_in)
     activation = activate(
         raft.latest,
         in_transaction=raft.in_transaction,

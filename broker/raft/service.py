@@ -1,10 +1,13 @@
-"""The metadata quorum of one voter: it leads at once, and what it has flushed is committed.
+"""The leader of the metadata quorum.  What it has flushed is committed, if it votes alone.
 
-The epoch still matters.  Each start begins a new one, noted on disk before the first record of it, so
-that another node which has read further than the disk kept finds out and forgets what was lost.
+While the controller is handed over two nodes vote, and then the other one must have it as well.  The epoch
+matters in both cases.  Each leader begins a new one, noted on disk before the first record of it, so that
+another node which has read further than the disk kept finds out and forgets what was lost.
 """
 
 from collections.abc import Callable, Sequence
+
+import trio
 
 from broker.metadata.feed import MetadataFeed
 from broker.metadata.image import MetadataImage
@@ -14,7 +17,8 @@ from broker.raft.batches import ControlRecord, leader_change, quorum_records
 from broker.raft.log import Loaded, MetadataLog
 from broker.raft.replicas import ReplicaKey, Replicas
 from broker.raft.snapshotting import PendingSnapshot, Snapshotting
-from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter, replace_voter
+from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter, replace_voter, voters_record
+from protocol.records.control import ControlType
 from protocol.schema import Message
 from storage.node_files import QuorumState
 from storage.partition_log import FlushJob
@@ -25,7 +29,7 @@ class QuorumMismatch(Exception):
 
 
 class RaftService:
-    """Leader of its own quorum.  Everything runs in the Trio thread.
+    """The leader of one epoch.  Everything runs in the Trio thread.
 
     ``latest`` is the image after everything appended.
     """
@@ -65,6 +69,12 @@ class RaftService:
         """The other nodes that copy the log."""
         self.parked: set[Callable[[], None]] = set()
         """Called, once, when there is more to copy or more is committed: the fetches that wait for it."""
+        self.on_commit: Callable[[], None] = _nothing
+        """Called when another voter's fetch has committed something."""
+        self.has_company = trio.Event()
+        """Set when another node has fetched, or votes."""
+        self.voters_offset = -1
+        """Where the latest record of the voters lies that this leader has appended."""
         self._epoch_start = -1
         self._unfinished = loaded.replay if loaded.replay.in_transaction else None
 
@@ -92,16 +102,22 @@ class RaftService:
         """Whether the log ends inside a metadata transaction, which only an abort can follow."""
         return self._unfinished is not None
 
-    def lead(self, endpoints: tuple[VoterEndpoint, ...]) -> None:
+    def lead(self, endpoints: tuple[VoterEndpoint, ...], *, elected_in: int | None = None) -> None:
         """Begin a new epoch with this node as leader, whose controller listens at ``endpoints``.
 
-        Raises QuorumMismatch if others vote, or this node does not.
+        If others vote as well they have elected this node, in the epoch
+        ``elected_in``, which is noted on disk.  Raises QuorumMismatch if this node does not vote.
         """
         voters = self._check_voters(endpoints)
         self.endpoints = endpoints
         state = self.log.read_quorum_state()
         noted = 0 if state is None else state.leader_epoch
-        self.epoch = max(noted, self.log.last_epoch, 0) + 1
+        if elected_in is None:
+            self.epoch = max(noted, self.log.last_epoch, 0) + 1
+        else:
+            assert elected_in >= noted, "an epoch that is over"
+            assert elected_in > self.log.last_epoch, "an epoch that had another leader"
+            self.epoch = elected_in
         # Kafka notes its vote first and its victory then.  With one voter both are one event.
         self.log.write_quorum_state(
             QuorumState(
@@ -112,12 +128,15 @@ class RaftService:
             )
         )
         self._epoch_start = self.log.end_offset
-        records = [leader_change(self._node_id, [self._node_id])]
+        voter_ids = [voter.id for voter in voters] or [self._node_id]
+        records = [leader_change(self._node_id, voter_ids)]
         if voters != self.voters or not self._has_voters_record:
             records += quorum_records(self.kraft_version, voters)
-            self.voters = voters
-            self._has_voters_record = True
         self._append_notes(records)
+        if len(records) > 1:
+            self._note_voters(voters)
+        else:
+            self._tell_replicas()
 
     def upgrade(self, kraft_version: int) -> None:
         """Go over to ``kraft_version``, which is higher: from now on a record names the voters (KIP-853).
@@ -127,8 +146,28 @@ class RaftService:
         voters = (Voter(self._node_id, self._directory_id, self.endpoints),)
         self._append_notes(quorum_records(kraft_version, voters))
         self.feed.kraft_version = kraft_version
+        self._note_voters(voters)
+
+    def change_voters(self, voters: VoterSet) -> None:
+        """Append a new voter set, which counts from now on; see ``voters_offset`` for when it is committed.
+
+        It differs by one voter at most from the one before, which is committed.  Raises DiskFailure.
+        """
+        assert self.kraft_version >= 1, "only records can change voters"
+        self._append_notes([(ControlType.KRAFT_VOTERS, voters_record(voters))])
+        self._note_voters(voters)
+
+    def _note_voters(self, voters: VoterSet) -> None:
         self.voters = voters
+        self.voters_offset = self.log.end_offset - 1
         self._has_voters_record = True
+        self._tell_replicas()
+
+    def _tell_replicas(self) -> None:
+        keys = [ReplicaKey(voter.id, voter.directory_id) for voter in self.voters]
+        self.replicas.set_voters(keys or [self.replicas.leader])
+        if not self.replicas.is_alone:
+            self.has_company.set()
 
     def _append_notes(self, records: Sequence[ControlRecord]) -> None:
         now_ms = self.now_ms()
@@ -138,6 +177,12 @@ class RaftService:
         if self._unfinished is None:
             replay.publish()
             self.latest = replay.image
+        self._hurry_voters()
+
+    def _hurry_voters(self) -> None:
+        """Let other voters write what was appended while this leader does."""
+        if self.parked and not self.replicas.is_alone:
+            self._wake_parked()
 
     def _check_voters(self, endpoints: tuple[VoterEndpoint, ...]) -> VoterSet:
         if self.kraft_version == 0:
@@ -146,11 +191,6 @@ class RaftService:
         if myself is None:
             raise QuorumMismatch(
                 f"node {self._node_id} is not among the voters of this metadata log: {_shown(self.voters)}"
-            )
-        if len(self.voters) > 1:
-            raise QuorumMismatch(
-                f"this metadata log belongs to several voters, {_shown(self.voters)}: "
-                "only a log whose one voter is this node can be led"
             )
         return replace_voter(self.voters, Voter(myself.id, myself.directory_id, endpoints))
 
@@ -171,6 +211,7 @@ class RaftService:
         assert self.log.end_offset == offset + 1
         self._unfinished = None
         self.latest = replay.image
+        self._hurry_voters()
         return replay.image, changes
 
     def begin_flush(self) -> FlushJob | None:
@@ -178,13 +219,20 @@ class RaftService:
         return self.log.log.begin_flush()
 
     def commit(self) -> None:
-        """Everything flushed is committed: the only voter has it."""
-        if self.log.log.advance_high_watermark(self.log.log.recovery_point) and self.parked:
+        """Take for committed what a majority of the voters has on its device, this leader included.
+
+        But nothing before a record of this epoch is: that alone says that no later leader lacks it.
+        """
+        committed = self.replicas.committed(self.log.log.recovery_point)
+        if committed > self._epoch_start and self.log.log.advance_high_watermark(committed) and self.parked:
             self._wake_parked()
 
     def note_fetch(self, replica: ReplicaKey, offset: int) -> None:
         """Another node has fetched from ``offset`` on: it has everything below."""
-        self.replicas.note_fetch(replica, offset, self.log.end_offset, self.now_ms())
+        self.has_company.set()
+        if self.replicas.note_fetch(replica, offset, self.log.end_offset, self.now_ms()):
+            self.commit()
+            self.on_commit()
 
     def _wake_parked(self) -> None:
         parked, self.parked = self.parked, set()
@@ -207,6 +255,10 @@ class RaftService:
     def finish_snapshot(self, written: PendingSnapshot) -> None:
         """Back in the loop, once it is written: drop what is old.  Raises OSError or DiskFailure."""
         self.snapshotting.finish(written)
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""
 
 
 def _shown(voters: VoterSet) -> str:
