@@ -2,8 +2,9 @@
 
 from broker.errors import error_code_of
 from broker.network.call import Call
-from broker.partitions.leader import NO_EPOCH, Leader
-from broker.partitions.read import IsolationLevel, end_for
+from broker.partitions.leader import Leader
+from broker.partitions.read import FetchIsolation, IsolationLevel, end_for
+from broker.partitions.replica import NO_EPOCH, Replica
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.list_offsets import (
@@ -35,6 +36,11 @@ MARKER_VERSIONS = {
 
 CONSUMER = -1
 """The replica id of whoever is no replica.  All others, debuggers too, may see what is not committed."""
+
+DEBUGGER = -2
+"""The replica id of who may as well ask a follower."""
+
+OFFSET_NOT_AVAILABLE_VERSION = 5  # KIP-207
 
 LEADER_EPOCH_VERSION = 4  # KIP-320
 
@@ -93,18 +99,22 @@ def look_up(
     try:
         if asked.timestamp < 0 and call.version < MARKER_VERSIONS.get(asked.timestamp, call.version + 1):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        leader = call.services.partitions.leader(topic, asked.partition_index)
-        leader.check_epoch(asked.current_leader_epoch)
-        is_consumer = request.replica_id == CONSUMER
+        partitions = call.services.partitions
+        find_replica = partitions.replica_for if request.replica_id == DEBUGGER else partitions.leader_for
+        replica = find_replica((topic, asked.partition_index), asked.current_leader_epoch)
+        replica.check_epoch(asked.current_leader_epoch)
+        limit = FetchIsolation(isolation) if request.replica_id == CONSUMER else FetchIsolation.LOG_END
         try:
-            found = find(
-                leader, asked.timestamp, end_for(leader, isolation) if is_consumer else leader.log.log_end
-            )
+            found = find(replica, asked.timestamp, limit)
         except StorageError as failure:
-            leader.note_failed_read(failure)
+            replica.note_failed_read(failure)
             raise
+        if found is None or asked.timestamp == LATEST:
+            check_epoch_has_begun(replica, limit, call.version)
     except (KafkaError, StorageError) as error:
         return refused(asked, error_code_of(error))
+    if found is None:
+        found = NOTHING_FOUND
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=found.timestamp,
@@ -113,11 +123,29 @@ def look_up(
     )
 
 
-def find(leader: Leader, timestamp: int, upper: int) -> FoundRecord:
-    """What a timestamp or a marker stands for, in a log that ends at ``upper`` for whoever asks."""
-    log = leader.log
+def check_epoch_has_begun(replica: Replica, isolation: FetchIsolation, version: int) -> None:
+    """Refuse to say that there is nothing while that may just be unknown (KIP-207).
+
+    A new leader's high watermark may lie behind what its predecessor had committed.
+    """
+    if (
+        isolation != FetchIsolation.LOG_END
+        and isinstance(replica, Leader)
+        and replica.epoch_start > replica.log.high_watermark
+    ):
+        raise KafkaError(
+            ErrorCode.OFFSET_NOT_AVAILABLE
+            if version >= OFFSET_NOT_AVAILABLE_VERSION
+            else ErrorCode.LEADER_NOT_AVAILABLE
+        )
+
+
+def find(replica: Replica, timestamp: int, isolation: FetchIsolation) -> FoundRecord | None:
+    """What a timestamp or a marker stands for, for who may read as far as that; None if nothing is there."""
+    log = replica.log
+    upper = end_for(replica, isolation)
     if timestamp == LATEST:
-        return FoundRecord(offset=upper, timestamp=-1, leader_epoch=leader.leader_epoch)
+        return FoundRecord(offset=upper, timestamp=-1, leader_epoch=replica.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return FoundRecord(
             offset=log.log_start, timestamp=-1, leader_epoch=log.leader_epochs.epoch_at(log.log_start)
@@ -125,8 +153,8 @@ def find(leader: Leader, timestamp: int, upper: int) -> FoundRecord:
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return NOTHING_FOUND
     if timestamp == MAX_TIMESTAMP:
-        return log.find_max_timestamp(upper=upper) or NOTHING_FOUND
-    return log.find_by_timestamp(timestamp, upper=upper) or NOTHING_FOUND
+        return log.find_max_timestamp(upper=upper)
+    return log.find_by_timestamp(timestamp, upper=upper)
 
 
 def refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -32,7 +32,8 @@ def look_up(call: Call, topic: str, asked: OffsetForLeaderPartition) -> EpochEnd
     """The end of the epoch asked for.  An epoch that the log never had is no error: -1 and -1."""
     reply = EpochEndOffset(partition=asked.partition)
     try:
-        leader = call.services.partitions.leader(topic, asked.partition)
+        key = topic, asked.partition
+        leader = call.services.partitions.leader_for(key, asked.current_leader_epoch)
         leader.check_epoch(asked.current_leader_epoch)
     except KafkaError as error:
         reply.error_code = error.code

@@ -121,6 +121,7 @@ class Leader(Replica):
 
     __slots__ = (
         "_committing",
+        "_deleting",
         "_is_flushing",
         "_pause",
         "_pending",
@@ -157,6 +158,7 @@ class Leader(Replica):
         self._pause: Pause | None = None
         self._committing: deque[tuple[int, WhenCommitted]] = deque()
         self._storing: deque[tuple[int, WhenCommitted]] = deque()
+        self._deleting: list[tuple[int, WhenCommitted]] = []
         self._is_flushing = False
         log.assign_leader_epoch(partition.leader_epoch)
         self._follow(partition)
@@ -184,6 +186,8 @@ class Leader(Replica):
         else:
             self.replication = None
         self._move_high_watermark()
+        if self._deleting:
+            self._note_deletions()
 
     def change_settings(self, settings: TopicSettings) -> None:
         """Go by other settings from the next batch on."""
@@ -442,6 +446,32 @@ class Leader(Replica):
             self._surroundings.propose_isr(self, proposal)
         if has_more:
             self._move_high_watermark()
+        if self._deleting:
+            self._note_deletions()
+
+    @property
+    def low_watermark(self) -> int:
+        """Where the log starts on every live replica."""
+        log_start = self.log.log_start
+        return log_start if self.replication is None else self.replication.low_watermark(log_start)
+
+    def when_deleted(self, offset: int, callback: WhenCommitted) -> None:
+        """Call back when all live replicas have let go of what lies below ``offset``; perhaps at once."""
+        if self.ended is not None:
+            callback(self.ended)
+        elif self.low_watermark >= offset:
+            callback(None)
+        else:
+            self._deleting.append((offset, callback))
+
+    def _note_deletions(self) -> None:
+        low_watermark = self.low_watermark
+        waiting, self._deleting = self._deleting, []
+        for offset, callback in waiting:
+            if offset <= low_watermark:
+                callback(None)
+            else:
+                self._deleting.append((offset, callback))
 
     def shrink_isr(self) -> None:
         """Propose to let those go that have been behind for too long; to be called from time to time."""
@@ -475,9 +505,10 @@ class Leader(Replica):
         Whoever handed over a batch that is being checked is told after that, since its bytes are in use.
         """
         self.ended = reason
-        waiting = [*self._storing, *self._committing]
+        waiting = [*self._storing, *self._committing, *self._deleting]
         self._storing.clear()
         self._committing.clear()
+        self._deleting.clear()
         for _, callback in waiting:
             callback(reason)
         self.tell_watchers()

@@ -21,7 +21,11 @@ from broker.logs import Log
 from broker.metadata import replay
 from broker.metadata.endpoints import Advertised
 from broker.metadata.image import MetadataImage, empty_image
+from broker.network.binding import Binding, Door
 from broker.network.call import Address, Call, ConnectionState, Listener
+from broker.network.nodes import Nodes
+from broker.network.peer import Peer
+from broker.network.settings import NetworkSettings
 from broker.network.waiting import NotYet, Waiting
 from broker.node_directories import NodeDirectories
 from broker.partitions.manager import PartitionManager, open_partitions
@@ -97,6 +101,16 @@ class ProducerIdSource:
             self.waiting.append(lambda given: ready(given if isinstance(given, KafkaError) else None))
 
 
+class NoTransport:
+    """There is nobody else."""
+
+    async def connect(self, address: Address) -> Peer:
+        raise OSError(f"nobody is at {address}")
+
+    def listen(self, bindings: Sequence[Binding], settings: NetworkSettings) -> Sequence[Door]:
+        raise AssertionError("ports are taken")
+
+
 class OneBroker:
     """Stands in for ``Services`` and for the controller.
 
@@ -121,6 +135,8 @@ class OneBroker:
         self.log = Log(self.lines)
         self.image = empty_image("cluster")
         self.advertised = Advertised(node_id)
+        self.transport = NoTransport()
+        self.nodes = Nodes(self.services)
         self.producer_ids = ProducerIdSource()
         self.file_system = file_system
         self.controller = self.metadata = self
