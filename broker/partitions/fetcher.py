@@ -141,6 +141,8 @@ class Fetcher:
         """Fetch for it, too."""
         self._followers[follower.key] = follower
         self._touched.add(follower.key)
+        if follower.retry_at:
+            self._resting.add(follower)
         if follower.cut is not None:
             self._to_cut.append(follower)
         self._changed.set()
