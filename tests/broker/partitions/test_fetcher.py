@@ -209,7 +209,7 @@ async def scene(*, file_system: MemoryFileSystem | None = None, **settings: str)
     given = {name.replace("_", "."): value for name, value in settings.items()}
     async with one_broker(given, file_system=file_system) as broker:
         nodes = FakeNodes()
-        broker.nodes = nodes  # type: ignore[attr-defined]
+        broker.nodes = nodes
         yield Scene(broker, nodes)
 
 
@@ -617,7 +617,7 @@ async def test_closed_replicas_are_opened_in_the_background() -> None:
         it.broker.directory.close()
     async with one_broker(file_system=file_system, image=image) as broker:
         nodes = FakeNodes()
-        broker.nodes = nodes  # type: ignore[attr-defined]
+        broker.nodes = nodes
         nodes.leaders[LEADER].logs[topic_id, 0] = World().create()
         nodes.leaders[LEADER].append((topic_id, 0), b"a")
         await settle()
