@@ -136,7 +136,7 @@ class OneBroker:
         self.image = empty_image("cluster")
         self.advertised = Advertised(node_id)
         self.transport = NoTransport()
-        self.nodes = Nodes(self.services)
+        self.nodes: Any = Nodes(self.services)
         self.producer_ids = ProducerIdSource()
         self.file_system = file_system
         self.controller = self.metadata = self
