@@ -11,6 +11,7 @@ from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
     from broker.controller.topics import TopicDefaults
+    from broker.metadata.replay import MetadataChanges
     from broker.network.call import Call
     from broker.services import Services
     from protocol.messages.create_topics import CreatableTopic, CreateTopicsResponse
@@ -44,6 +45,9 @@ class AutomaticTopics:
     def __init__(self, services: "Services") -> None:
         self._services = services
         self._under_way: dict[str, list[Done]] = {}
+        self._unseen: dict[str, list[Done]] = {}
+        """Who waits for topics that the controller has made, until this broker hears of them."""
+        self._follows_images = False
 
     def create(self, names: Iterable[str], client: "Call | None" = None) -> None:
         """Begin to create these topics.  Who asks again later will find them, or that they cannot be made.
@@ -93,8 +97,23 @@ class AutomaticTopics:
             error = None
         if error is not None:
             self._services.log.warn_seldom(f"topic {name} could not be created automatically: {error}")
-        for done in self._under_way.pop(name):
+        waiting = self._under_way.pop(name)
+        if error is None and name not in self._services.image.topics:
+            self._follow_images()
+            self._unseen.setdefault(name, []).extend(waiting)
+            return
+        for done in waiting:
             done(error)
+
+    def _follow_images(self) -> None:
+        if not self._follows_images:
+            self._follows_images = True
+            self._services.metadata.on_publish(self._published)
+
+    def _published(self, image: MetadataImage, changes: "MetadataChanges") -> None:
+        for name in [name for name in self._unseen if name in image.topics]:
+            for done in self._unseen.pop(name):
+                done(None)
 
     def _wanted(self, image: MetadataImage, name: str, settings: Mapping[str, str]) -> "CreatableTopic":
         get = self._services.config.get

@@ -35,6 +35,9 @@ LOADS_AT_ONCE: Final = 4
 RELOAD_DELAY_SECONDS: Final = 1.0
 """Before a shard that could not write is loaded again: its disk may need the time, its clients have it."""
 
+BEGIN_AGAIN_SECONDS: Final = 0.1
+"""Before a partition is tried again that this broker is to lead and does not lead yet."""
+
 DUE_BEFORE_YIELD: Final = 20
 """Shards advanced in a row: then requests have their turn."""
 
@@ -64,6 +67,8 @@ class CoordinatorService(ABC, Generic[M]):
         """Partitions led here whose logs nobody has looked at since the start; in order."""
         self._on_request: set[int] = set()
         """Partitions led here that begin with their first request: just made, or not readable last time."""
+        self._to_begin_again: set[int] = set()
+        """Those of them that a task begins after a moment."""
         self._topic_id: bytes | None = None
         self._partition_count: int | None = None
         self._followed = 0
@@ -126,9 +131,11 @@ class CoordinatorService(ABC, Generic[M]):
             if not is_led or (log is not None and log.is_over):
                 self._end(partition)
             if is_led and partition not in self._shards:
-                if is_new or 0 < self._followed <= partition:
+                was_just_made = is_new or 0 < self._followed <= partition or partition in self._on_request
+                if was_just_made and image.leader_epoch <= 0:
                     self._on_request.add(partition)
-                elif partition not in self._on_request:
+                else:  # somebody may have led it before, and left something to go on with
+                    self._on_request.discard(partition)
                     self._to_begin[partition] = None
         self._followed = len(topic.partitions)
         if nobody_begins and self._to_begin:
@@ -150,8 +157,12 @@ class CoordinatorService(ABC, Generic[M]):
         try:
             leader = self.services.partitions.leader(self.topic, partition)
         except (KafkaError, StorageError) as error:
-            self.services.log.error(f"the {self.kept} of {self.topic}-{partition} are not served: {error}")
             self._on_request.add(partition)
+            if isinstance(error, KafkaError) and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                self._begin_soon(partition)
+            else:
+                text = f"the {self.kept} of {self.topic}-{partition} are not served: {error}"
+                self.services.log.error(text)
             return
         clock = self.services.clock
         log = LeaderLog(leader, self.services, load_bytes_max=self.services.config.get(self.load_buffer))
@@ -170,6 +181,19 @@ class CoordinatorService(ABC, Generic[M]):
         else:
             self.shard_is_ready(partition, shard)
             self.watch(partition)
+
+    def _begin_soon(self, partition: int) -> None:
+        """Nobody else leads the partition, but what this broker has followed so far is still being cut."""
+
+        async def begin_again() -> None:
+            await trio.sleep(BEGIN_AGAIN_SECONDS)
+            self._to_begin_again.discard(partition)
+            if partition in self._on_request:
+                self._begin(partition)
+
+        if partition not in self._to_begin_again and self.nursery is not None:
+            self._to_begin_again.add(partition)
+            self.nursery.start_soon(begin_again)
 
     def _end(self, partition: int) -> None:
         shard = self._shards.pop(partition, None)

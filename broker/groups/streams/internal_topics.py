@@ -7,6 +7,7 @@ from broker.controller.automatic_topics import BY_DEFAULT, refusal
 from broker.groups.java_order import in_java_order
 from broker.groups.streams.configured import InternalTopic
 from broker.groups.streams.statuses import StreamsStatus
+from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.create_topics import (
     CreatableTopic,
@@ -73,7 +74,8 @@ class InternalTopics:
             until_ms = self._now_ms() + retry_ms
             for name in names:
                 error = answer if isinstance(answer, KafkaError) else refusal(answer, name)
-                if error is not None:
+                # One that exists was made for another heartbeat, and is not known here yet.
+                if error is not None and error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                     self._note(name, error, until_ms)
 
         timeout_ms = self._services.config.get("request.timeout.ms")

@@ -130,7 +130,7 @@ class OneBroker:
         self.node_id = node_id
         self.config = BrokerConfig({"node.id": str(node_id), "log.dirs": ",".join(paths), **settings})
         self.clock = ManualClock()
-        self.identifiers = Identifiers(seed=1)
+        self.identifiers = Identifiers(seed=node_id)
         self.lines = StringIO()
         self.log = Log(self.lines)
         self.image = empty_image("cluster")
