@@ -8,8 +8,8 @@ import math
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
 import trio
@@ -22,7 +22,6 @@ from broker.config.dynamic import DynamicSettings
 from broker.config.listeners import ListenerAddress
 from broker.config.value_types import ConfigError
 from broker.controller.automatic_topics import AutomaticTopics
-from broker.controller.service import ControllerService
 from broker.controller.start import Node, start_controller, stop_controller
 from broker.controller.topic_news import TopicNews
 from broker.errors import KafkaError, StartupError
@@ -37,13 +36,12 @@ from broker.metadata.producer_ids import ProducerIds
 from broker.metadata.replay import MetadataChanges
 from broker.network.binding import Binding, Door, ListenError
 from broker.network.call import Address, Listener
-from broker.network.connection import Dispatch
 from broker.network.dispatch import Dispatcher
 from broker.network.listener import Network, serve_listeners
 from broker.network.nodes import Nodes
 from broker.network.settings import NetworkSettings
 from broker.network.transport import SocketTransport
-from broker.node_directories import NodeDirectories, hold_directories, identify
+from broker.node_directories import NodeDirectories, asks_for_cluster_id, hold_directories, identify
 from broker.open_files import OpenFiles, current_limit, raise_limit, share
 from broker.partitions.manager import open_partitions
 from broker.quotas.addresses import address_limits, hosts_to_look_up, look_up
@@ -190,6 +188,7 @@ async def serve(
     services.config = config
     settings = NetworkSettings.from_config(config)
     open_files = _share_descriptors(settings, services.log)
+    roles = config.get("process.roles")
     with hold_directories(services, file_system, open_files_max=open_files.of_logs_max) as directories:
         bound = services.transport.listen(_bindings(config), settings)
         try:
@@ -197,64 +196,107 @@ async def serve(
                 VoterEndpoint(name, host, port)
                 for name, host, port, _ in _endpoints(config.controller_listeners, config, bound)
             ]
+            if cluster_id is None and asks_for_cluster_id(services, directories):
+                cluster_id = await _asked_cluster_id(services, stop)
+                if cluster_id is None:
+                    return
             identify(services, directories, voters, cluster_id, file_system)
             node = _node(services, directories, bound)
-            controller = start_controller(services, node)
-            services.nodes = Nodes(services)
-            services.advertised = Advertised(services.node_id, _unaddressed(services.config))
-            services.automatic_topics = AutomaticTopics(services)
-            services.producer_ids = ProducerIds(services)
-            services.telemetry = TelemetryService(services)
-            services.quotas = quotas = ClientQuotas(services.config, services.clock)
-            quotas.load(controller.image)
-            services.metadata.on_publish(quotas.publish)
-            dynamic = DynamicSettings(services.config, services.log)
-            dynamic.load(controller.image)
-            services.metadata.on_publish(dynamic.publish)
-            services.metadata.on_publish(TopicNews(services.log, controller.image).publish)
-            dispatchers = {
-                is_controller: Dispatcher(
-                    services,
-                    served(
-                        on_controller=is_controller,
-                        unstable_versions=config.get("unstable.api.versions.enable"),
-                    ),
-                )
-                for is_controller in (False, True)
-            }
-
-            def dispatch_for(listener: Listener) -> Dispatch:
-                return dispatchers[listener.is_controller]
-
+            start_controller(services, node)
+            _prepare(services)
             async with (
                 _starting(services.config) as starting,
-                _running(controller),
+                _running(services) as background,
                 open_channel(services) as services.channel,
                 open_voter_changes(services) as services.voter_changes,
-                open_partitions(services, directories) as services.partitions,
-                open_groups(services) as services.groups,
-                open_transactions(services) as services.transactions,
-                open_share_coordinator(services) as services.share_coordinator,
-                open_share_host(services) as services.share,
-                serve_listeners(
-                    bound,
-                    dispatch_for,
-                    settings,
-                    log=services.log,
-                    run_blocking=services.run_blocking,
-                    sockets_max=open_files.connections_max,
-                ) as network,
+                AsyncExitStack() as opened,
             ):
-                _apply_addresses(network, services, controller.image)
-                services.metadata.on_publish(_adjusting(network, services))
-                starting.deadline = math.inf
-                on_ready(_ready(bound, directories))
-                await stop.wait()
+
+                async def let_in(*, on_controller: bool) -> None:
+                    doors = [door for door in bound if door.listener.is_controller == on_controller]
+                    await opened.enter_async_context(
+                        _serving(services, doors, settings, open_files.connections_max, background)
+                    )
+
+                # Before anything waits for a leader: to become one, others may need this node's vote.
+                if "controller" in roles:
+                    await let_in(on_controller=True)
+                if "broker" not in roles or await _open_broker(services, directories, opened, stop):
+                    if "broker" in roles:
+                        await let_in(on_controller=False)
+                    starting.deadline = math.inf
+                    on_ready(_ready(bound, directories))
+                    await stop.wait()
         finally:
-            for opened in bound:
-                opened.close()
-        broker_epoch = stop_controller(controller, services.node_id)
+            for door in bound:
+                door.close()
+        broker_epoch = stop_controller(services, node)
         _close(directories, broker_epoch, services)
+
+
+async def _asked_cluster_id(services: Services, stop: trio.Event) -> str | None:
+    """Of the controllers that the settings name; None if ``stop`` is set before one has answered."""
+    from broker.raft.discovery import find_cluster_id  # once in the life of a directory
+
+    found: list[str] = []
+
+    async def ask() -> None:
+        found.append(await find_cluster_id(services))
+
+    return found[0] if await _finishes_before(stop, ask) else None
+
+
+def _prepare(services: Services) -> None:
+    """What handlers find without a task of its own; it follows what is published."""
+    config, image = services.config, services.image
+    services.nodes = Nodes(services)
+    services.advertised = Advertised(services.node_id, _unaddressed(config))
+    services.automatic_topics = AutomaticTopics(services)
+    services.producer_ids = ProducerIds(services)
+    services.telemetry = TelemetryService(services)
+    services.quotas = quotas = ClientQuotas(config, services.clock)
+    quotas.load(image)
+    services.metadata.on_publish(quotas.publish)
+    dynamic = DynamicSettings(config, services.log)
+    dynamic.load(image)
+    services.metadata.on_publish(dynamic.publish)
+    services.metadata.on_publish(TopicNews(services.log, image).publish)
+
+
+async def _open_broker(
+    services: Services, directories: NodeDirectories, opened: AsyncExitStack, stop: trio.Event
+) -> bool:
+    """Open everything that serves clients; return whether they may come in, False after ``stop``.
+
+    A broker whose controller is elsewhere has to know the cluster first, as it was when the broker started.
+    """
+    if not services.quorum.is_leader:
+        services.log.info("waiting for the metadata of the cluster")
+        if not await _finishes_before(stop, services.quorum.wait_caught_up):
+            return False
+    enter = opened.enter_async_context
+    services.partitions = await enter(open_partitions(services, directories))
+    services.groups = await enter(open_groups(services))
+    services.transactions = await enter(open_transactions(services))
+    services.share_coordinator = await enter(open_share_coordinator(services))
+    services.share = await enter(open_share_host(services))
+    return True
+
+
+async def _finishes_before(stop: trio.Event, function: Callable[[], Awaitable[None]]) -> bool:
+    """Whether ``function`` came to its end before ``stop`` was set; otherwise it is cancelled."""
+    has_finished = False
+    async with trio.open_nursery() as nursery:
+
+        async def give_up() -> None:
+            await stop.wait()
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(give_up)
+        await function()
+        has_finished = True
+        nursery.cancel_scope.cancel()
+    return has_finished
 
 
 def _share_descriptors(settings: NetworkSettings, log: Log) -> OpenFiles:
@@ -285,20 +327,50 @@ async def _starting(config: BrokerConfig) -> AsyncIterator[trio.CancelScope]:
 
 
 @asynccontextmanager
-async def _running(controller: ControllerService) -> AsyncIterator[None]:
-    """The controller at work.  When its disk fails, everything above it is cancelled."""
+async def _running(services: Services) -> AsyncIterator[trio.Nursery]:
+    """Quorum and controller at work.  When their disk fails, everything above them is cancelled."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(controller.run)
-        yield
+        nursery.start_soon(services.quorum.run)
+        nursery.start_soon(services.controller.run)
+        yield nursery
         nursery.cancel_scope.cancel()
 
 
-def _adjusting(network: Network, services: Services) -> Publish:
+@asynccontextmanager
+async def _serving(
+    services: Services,
+    doors: Sequence[Door],
+    settings: NetworkSettings,
+    sockets_max: int,
+    background: trio.Nursery,
+) -> AsyncIterator[None]:
+    """Let in and serve who comes to these listeners, which are all the controller's or all the broker's."""
+    dispatcher = Dispatcher(
+        services,
+        served(
+            on_controller=any(door.listener.is_controller for door in doors),
+            unstable_versions=services.config.get("unstable.api.versions.enable"),
+        ),
+    )
+    async with serve_listeners(
+        doors,
+        lambda listener: dispatcher,
+        settings,
+        log=services.log,
+        run_blocking=services.run_blocking,
+        sockets_max=sockets_max,
+    ) as network:
+        _apply_addresses(network, services, background)
+        services.metadata.on_publish(_adjusting(network, services, background))
+        yield
+
+
+def _adjusting(network: Network, services: Services, background: trio.Nursery) -> Publish:
     """How many connections there may be follows the broker's dynamic settings, and quotas of addresses."""
 
     def publish(image: MetadataImage, changes: MetadataChanges) -> None:
         if changes.quotas:
-            _apply_addresses(network, services, image)
+            _apply_addresses(network, services, background)
         if any(kind == ResourceType.BROKER for kind, _ in changes.configs):
             try:
                 network.apply(NetworkSettings.from_config(services.config))
@@ -308,10 +380,10 @@ def _adjusting(network: Network, services: Services) -> Publish:
     return publish
 
 
-def _apply_addresses(network: Network, services: Services, image: MetadataImage) -> None:
+def _apply_addresses(network: Network, services: Services, background: trio.Nursery) -> None:
     """Let quotas of addresses hold at once, and those of names when somebody has said where they are."""
-    network.apply_addresses(address_limits(image))
-    hosts = hosts_to_look_up(image)
+    network.apply_addresses(address_limits(services.image))
+    hosts = hosts_to_look_up(services.image)
     if not hosts:
         return
 
@@ -320,7 +392,7 @@ def _apply_addresses(network: Network, services: Services, image: MetadataImage)
         await trio.to_thread.run_sync(look_up, hosts, services.log, abandon_on_cancel=True)
         network.apply_addresses(address_limits(services.image))
 
-    services.partitions.start_soon(look_up_and_apply)
+    background.start_soon(look_up_and_apply)
 
 
 def _bindings(config: BrokerConfig) -> list[Binding]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from broker.config.broker_config import BrokerConfig
 from broker.errors import StartupError
 from broker.metadata.features import METADATA_VERSION_MAX
 from broker.metadata.formatting import Format, format_directories
@@ -101,6 +102,12 @@ def _check_contents(metadata: LogDirectory, online: Sequence[LogDirectory], file
         raise StartupError(f"{metadata.path} holds partitions, but is not among log.dirs")
 
 
+def asks_for_cluster_id(services: Services, directories: NodeDirectories) -> bool:
+    """Whether this node is new and belongs to the cluster of a controller elsewhere, which knows its id."""
+    is_new = all(directory.properties is None for directory in directories.held)
+    return is_new and "controller" not in services.config.get("process.roles")
+
+
 def identify(
     services: Services,
     directories: NodeDirectories,
@@ -112,12 +119,13 @@ def identify(
 
     Directories are only formatted where all are new: a single one without an identity may be the mount
     point of a disk that is missing.  ``cluster_id`` is for new ones; where they belong to another cluster,
-    they are refused.  Raises StartupError or StorageError.
+    they are refused.  Only a controller begins a cluster: the metadata of a mere broker come from elsewhere.
+    Raises StartupError or StorageError.
     """
     config = services.config
     held = directories.held
     formatted = [directory for directory in held if directory.properties is not None]
-    node_id: int = config.get("node.id") if config.is_set("node.id") else _stored_node_id(formatted)
+    node_id = _node_id(config, formatted)
     for directory in held:
         _check_identity(directory, node_id, cluster_id)
     _check_agreement(formatted)
@@ -153,10 +161,11 @@ def _format_all(
         metadata_version=METADATA_VERSION_MAX,
         controller_endpoints=tuple(controller_endpoints),
     )
+    metadata = directories.metadata if "controller" in services.config.get("process.roles") else None
     format_directories(
         file_system,
-        directories.metadata.path,
-        [directory.path for directory in directories.held if directory is not directories.metadata],
+        None if metadata is None else metadata.path,
+        [directory.path for directory in directories.held if directory is not metadata],
         plan,
         new_id=services.identifiers.uuid,
         now_ms=services.clock.now_ms(),
@@ -165,10 +174,15 @@ def _format_all(
         directory.properties = read_meta_properties(file_system, directory.path)
 
 
-def _stored_node_id(formatted: Sequence[LogDirectory]) -> int:
+def _node_id(config: BrokerConfig, formatted: Sequence[LogDirectory]) -> int:
+    """By the settings, or else by the directories, or else that of a cluster's first node."""
+    if config.is_set("node.id"):
+        return config.node_id
     for directory in formatted:
         if directory.properties is not None and directory.properties.node_id is not None:
             return directory.properties.node_id
+    if "controller" not in config.get("process.roles"):
+        raise StartupError("node.id must be set: another node of the cluster has the default already")
     return DEFAULT_NODE_ID
 
 

@@ -164,13 +164,17 @@ class BrokerConfig:
     def listeners(self) -> list[ListenerAddress]:
         """Every address to listen on, the controller's included.
 
-        While ``controller.listener.names`` is not set and no listener has its name, the controller gets a
-        free port of its own on the loopback interface.
+        While ``controller.listener.names`` is not set and no listener has its name, a controller gets a free
+        port of its own on the loopback interface.
         """
         entries: Sequence[str] = self.get("listeners")
         addresses = read_addresses(entries, self.listener_protocols, distinct_ports=True)
         controllers = self.controller_listener_names
-        if not self.is_set("controller.listener.names") and not any(a.name in controllers for a in addresses):
+        if (
+            "controller" in self.get("process.roles")
+            and not self.is_set("controller.listener.names")
+            and not any(address.name in controllers for address in addresses)
+        ):
             addresses.append(ListenerAddress(controllers[0], "PLAINTEXT", "127.0.0.1", 0))
         return addresses
 

@@ -214,6 +214,11 @@ def _check_quorum(config: BrokerConfig) -> None:
             f"If process.roles contains just the 'broker' role, the node id {config.node_id} must not be "
             f"included in the set of voters {shown}",
         )
+    if "controller" not in roles and not voters and not config.get("controller.quorum.bootstrap.servers"):
+        raise ConfigError(
+            "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of "
+            "bootstrap controllers or controller.quorum.voters must contain a parseable set of controllers."
+        )
     _require(
         "controller" in roles or not config.get("controller.quorum.auto.join.enable"),
         "controller.quorum.auto.join.enable is only supported when process.roles contains the "
@@ -286,14 +291,16 @@ def check_is_served(config: BrokerConfig) -> None:
     Everything else is said by ``remarks``.
     """
     roles = config.get("process.roles")
-    if set(roles) != {"broker", "controller"}:
+    if "controller" in roles and len(config.get("controller.quorum.voters")) > 1:
         raise ConfigError(
-            f"process.roles={','.join(roles)} is not available yet: "
-            "a node is both, process.roles=broker,controller"
+            "controller.quorum.voters names several controllers, but one of Ottla's votes alone: "
+            "use Apache Kafka's, and let this node be a broker, process.roles=broker"
         )
-    if len(config.get("controller.quorum.voters")) > 1:
+    if "controller" not in roles and not (
+        config.is_set("listeners") or config.is_set("advertised.listeners")
+    ):
         raise ConfigError(
-            "controller.quorum.voters names several controllers: only this node itself can be one yet"
+            "a broker among others has to say where it is reached: set listeners, or advertised.listeners"
         )
     for setting, addresses in (
         ("listeners", config.listeners),

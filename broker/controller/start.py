@@ -180,24 +180,24 @@ def _check_not_lost(raft: RaftService, node: Node) -> None:
         )
 
 
-def stop_controller(controller: ControllerService, node_id: int) -> int:
-    """Fence this broker; return its epoch, which the markers of a clean stop are to hold; -1 if it has none.
+def stop_controller(services: "Services", node: Node) -> int:
+    """Fence this broker, if its controller is here; return its epoch, for the markers of a clean stop.
 
-    Only where this node is the controller: otherwise the broker has asked for its stop before.
-
-    The last thing to happen before the log directories are closed.  Blocks.
+    Another controller was asked for leave before.  -1 if the broker has no epoch.  The last thing to happen
+    before the log directories are closed.  Blocks.
     """
-    if not controller.is_active:
-        return NO_EPOCH
-    raft = controller.raft
-    broker = raft.latest.brokers.get(node_id)
+    image = services.image
+    if image.offset < 0:  # stopped before it knew the cluster: nothing has changed since the last stop
+        return node.previous_broker_epoch
+    broker = image.brokers.get(services.node_id)
     if broker is None:  # unregistered while it ran: there is nobody to fence
         return NO_EPOCH
-    epoch = broker.epoch
-    _append(raft, stop_only_broker(raft.latest, node_id, epoch).records)
-    raft.flush()
-    raft.feed.image = raft.latest
-    return epoch
+    if services.controller.is_active:
+        raft = services.controller.raft
+        _append(raft, stop_only_broker(raft.latest, broker.id, broker.epoch).records)
+        raft.flush()
+        raft.feed.image = raft.latest
+    return broker.epoch
 
 
 def topic_rules(services: "Services", image: MetadataImage) -> TopicRules:

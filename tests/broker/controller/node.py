@@ -141,17 +141,19 @@ class ControllerNode:
 
     def start(self) -> MetadataImage:
         """Start, and return the image with which the node serves."""
-        directory = self.open_directory()
-        node = Node(directory, [directory], False, self.broker_endpoints, self.controller_endpoints)
-        start_controller(self.services, node)
+        self.open_directory()
+        start_controller(self.services, self._node())
         self.services.channel = ControllerChannel(self.services, _start_nothing)
         self.services.producer_ids = ProducerIds(self.services)
         self.services.automatic_topics = AutomaticTopics(self.services)
         return self.image
 
+    def _node(self) -> Node:
+        return Node(self.directory, [self.directory], False, self.broker_endpoints, self.controller_endpoints)
+
     def stop(self) -> None:
         """Stop as an operator would."""
-        self.directory.close(broker_epoch=stop_controller(self.controller, NODE_ID))
+        self.directory.close(broker_epoch=stop_controller(self.services, self._node()))
 
     def kill(self) -> None:
         """End as by ``kill -9``: what was written is there."""

@@ -71,9 +71,14 @@ def test_brokers_cannot_meet_at_a_listener_that_is_not_there(setting: str) -> No
 
 
 @pytest.mark.acts("process.roles")
-def test_a_node_of_one_role_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"process\.roles=broker is not available"):
-        check_is_served(BrokerConfig({"process.roles": "broker"}))
+async def test_a_controller_alone_serves_no_clients(clock: BrokerClock) -> None:
+    settings = {"process.roles": "controller", "listeners": "CONTROLLER://127.0.0.1:0"}
+    async with whole_broker(clock, settings) as broker:
+        assert broker.ready.brokers == []
+        assert [listener.name for listener, _ in broker.ready.controllers] == ["CONTROLLER"]
+        assert broker.services.controller.is_active
+        assert broker.services.image.brokers == {}
+        assert list(broker.services.image.controllers) == [1]
 
 
 @pytest.mark.acts("controller.quorum.voters")

@@ -273,7 +273,8 @@ async def whole_broker(
         nursery.start_soon(partial(serve, services, config, stop, on_ready=on_ready, file_system=file_system))
         await is_ready.wait()
         broker = WholeBroker(services, found[0], file_system)
-        await broker.connect()
+        if broker.ready.brokers:
+            await broker.connect()
         try:
             yield broker
         finally:
