@@ -107,6 +107,9 @@ def _format(options: argparse.Namespace) -> list[str]:
             )
     if not blank:
         return ["All of the log directories are already formatted."]
+    is_controller = "controller" in config.get("process.roles")
+    if not is_controller and cluster_id is None:
+        raise FormatError("a broker belongs to the cluster of its controllers: give its id, --cluster-id")
     plan = Format(
         cluster_id=cluster_id or identifiers.uuid_text(),
         node_id=config.node_id,
@@ -116,8 +119,8 @@ def _format(options: argparse.Namespace) -> list[str]:
     )
     format_directories(
         file_system,
-        metadata_directory if metadata_directory in blank else None,
-        [directory for directory in blank if directory != metadata_directory],
+        metadata_directory if is_controller and metadata_directory in blank else None,
+        [directory for directory in blank if not is_controller or directory != metadata_directory],
         plan,
         new_id=identifiers.uuid,
         now_ms=time.time_ns() // 1_000_000,
@@ -126,7 +129,8 @@ def _format(options: argparse.Namespace) -> list[str]:
     release = METADATA_VERSION_NAMES[metadata_version]
     return [
         *[
-            f"Formatted {kind if directory == metadata_directory else 'data directory'} {directory} "
+            f"Formatted {kind if is_controller and directory == metadata_directory else 'data directory'} "
+            f"{directory} "
             f"with metadata.version {release}."
             for directory in blank
         ],

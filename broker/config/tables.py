@@ -46,11 +46,11 @@ controller.performance.always.log.threshold.ms            LONG      2000        
 controller.performance.sample.period.ms                   LONG      60000                100..           MEDIUM  read-only     metrics internal
 controller.quorum.append.linger.ms                        INT       25                   0..             MEDIUM  read-only     quorum
 controller.quorum.auto.join.enable                        BOOLEAN   false                any             LOW     read-only     quorum
-controller.quorum.bootstrap.servers                       LIST      ""                   bootstrap-servers  HIGH  read-only     quorum
+controller.quorum.bootstrap.servers                       LIST      ""                   bootstrap-servers  HIGH  read-only     heeded
 controller.quorum.election.backoff.max.ms                 INT       1000                 0..             HIGH    read-only     quorum
 controller.quorum.election.timeout.ms                     INT       1000                 0..             HIGH    read-only     quorum
-controller.quorum.fetch.max.bytes                         INT       1048576              1..             LOW     read-only     quorum
-controller.quorum.fetch.snapshot.max.bytes                INT       1048576              1..             LOW     read-only     quorum
+controller.quorum.fetch.max.bytes                         INT       1048576              1..             LOW     read-only     heeded
+controller.quorum.fetch.snapshot.max.bytes                INT       1048576              1..             LOW     read-only     heeded
 controller.quorum.fetch.timeout.ms                        INT       2000                 0..             HIGH    read-only     quorum
 controller.quorum.request.timeout.ms                      INT       2000                 0..             MEDIUM  read-only     heeded
 controller.quorum.retry.backoff.ms                        INT       20                   0..             LOW     read-only     heeded

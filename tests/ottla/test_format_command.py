@@ -54,6 +54,26 @@ def test_a_directory_gets_its_identity(formatting: Formatting) -> None:
     ]
 
 
+BROKER = (
+    *("--override", "process.roles=broker", "--override", "listeners=PLAINTEXT://127.0.0.1:9092"),
+    *("--override", "controller.quorum.bootstrap.servers=127.0.0.1:9093"),
+)
+
+
+def test_a_broker_has_no_settings_for_the_cluster(formatting: Formatting) -> None:
+    status, said = formatting.run("-t", ID, "--node-id", "2", *BROKER)
+    assert status == 0
+    assert said.startswith(f"Formatted data directory {formatting.directory} ")
+    assert formatting.files() == ["meta.properties"]
+
+
+def test_a_broker_does_not_begin_a_cluster(formatting: Formatting) -> None:
+    assert formatting.run("--node-id", "2", *BROKER) == (
+        1,
+        "ottla format: a broker belongs to the cluster of its controllers: give its id, --cluster-id\n",
+    )
+
+
 def test_a_cluster_without_an_id_gets_one(formatting: Formatting, monkeypatch: pytest.MonkeyPatch) -> None:
     status, said = formatting.run()
     assert status == 0
@@ -116,7 +136,7 @@ def test_voters_in_the_settings_make_a_static_quorum(formatting: Formatting) -> 
             ["-s", "--override", "controller.quorum.voters=1@localhost:9093"],
             "You cannot specify controller.quorum.voters and format the node with --standalone.",
         ),
-        (["--override", "process.roles=broker"], "process.roles=broker is not available yet"),
+        (["--override", "process.roles=broker"], "a broker among others has to say where it is"),
         (["--node-id", "x"], "Invalid value x for configuration node.id: Not a number of type INT"),
         (["nowhere.properties"], "cannot read nowhere.properties: No such file or directory"),
     ],

@@ -155,7 +155,7 @@ def test_variables_are_settings_or_are_named_in_one_line(tmp_path: Path) -> None
     ("words", "told"),
     [
         (["--override", "log.segment.bytes=abc"], "Invalid value abc for configuration log.segment.bytes: "),
-        (["--override", "process.roles=broker"], "process.roles=broker is not available yet"),
+        (["--override", "process.roles=broker"], "a broker among others has to say where it is"),
         (["--override", "listeners=SSL://:9092"], "SSL://:9092 asks for SSL, which is not available yet"),
         (["--override", "nonsense"], "--override nonsense: expected name=value"),
         (["help"], "cannot read help: No such file or directory; `ottla --help` tells what may stand there"),
