@@ -25,12 +25,12 @@ alter.log.dirs.replication.quota.window.num               INT       11          
 alter.log.dirs.replication.quota.window.size.seconds      INT       1                    1..             LOW     read-only     heeded
 authorizer.class.name                                     STRING    ""                   non-null        LOW     read-only     security
 auto.create.topics.enable                                 BOOLEAN   true                 any             HIGH    read-only     heeded
-auto.leader.rebalance.enable                              BOOLEAN   true                 any             HIGH    read-only     brokers
+auto.leader.rebalance.enable                              BOOLEAN   true                 any             HIGH    read-only     heeded
 background.threads                                        INT       10                   1..             HIGH    cluster-wide  threads
-broker.heartbeat.interval.ms                              INT       2000                 any             MEDIUM  read-only     brokers
+broker.heartbeat.interval.ms                              INT       2000                 any             MEDIUM  read-only     heeded
 broker.id                                                 INT       -1                   any             HIGH    read-only     heeded
 broker.rack                                               STRING    null                 any             MEDIUM  read-only     heeded
-broker.session.timeout.ms                                 INT       9000                 any             MEDIUM  read-only     brokers
+broker.session.timeout.ms                                 INT       9000                 any             MEDIUM  read-only     heeded
 client.quota.callback.class                               CLASS     null                 any             LOW     read-only     classes
 compression.gzip.level                                    INT       -1                   1..9|-1         MEDIUM  cluster-wide  heeded
 compression.lz4.level                                     INT       9                    1..17           MEDIUM  cluster-wide  heeded
@@ -151,7 +151,7 @@ internal.metadata.log.segment.bytes                       INT       null        
 internal.metadata.max.batch.size.in.bytes                 INT       8388608              any             LOW     read-only     heeded internal
 kafka.metrics.polling.interval.secs                       INT       10                   1..             LOW     read-only     metrics
 kafka.metrics.reporters                                   LIST      ""                   []              LOW     read-only     classes
-leader.imbalance.check.interval.seconds                   LONG      300                  1..             HIGH    read-only     brokers
+leader.imbalance.check.interval.seconds                   LONG      300                  1..             HIGH    read-only     heeded
 leader.replication.throttled.rate                         LONG      9223372036854775807  0..             MEDIUM  cluster-wide  brokers dynamic-only
 listener.security.protocol.map                            STRING    SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT  any  LOW  per-broker    heeded
 listeners                                                 LIST      PLAINTEXT://:9092    []+             HIGH    per-broker    heeded
@@ -396,7 +396,7 @@ transaction.state.log.segment.bytes                       INT       104857600   
 transaction.two.phase.commit.enable                       BOOLEAN   false                any             LOW     read-only     heeded
 transactional.id.expiration.ms                            INT       604800000            1..             HIGH    read-only     heeded
 unclean.leader.election.enable                            BOOLEAN   false                any             HIGH    cluster-wide  heeded
-unclean.leader.election.interval.ms                       LONG      300000               1..             MEDIUM  read-only     brokers internal
+unclean.leader.election.interval.ms                       LONG      300000               1..             MEDIUM  read-only     heeded internal
 unstable.api.versions.enable                              BOOLEAN   false                any             HIGH    read-only     heeded internal
 unstable.feature.versions.enable                          BOOLEAN   false                any             HIGH    read-only     kafka internal
 """

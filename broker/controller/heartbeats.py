@@ -67,6 +67,8 @@ def process_heartbeat(
     records = list(_transition(image, broker, before, after, topic_rules))
     is_fenced = after in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
     sessions.reached(broker.id, heartbeat.metadata_offset)
+    if after is BrokerState.SHUTDOWN_NOW:
+        sessions.end(broker.id, broker.epoch)
     if is_fenced:
         sessions.end_shutdown(broker.id)
     elif after is BrokerState.CONTROLLED_SHUTDOWN:

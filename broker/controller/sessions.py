@@ -58,6 +58,10 @@ class BrokerSessions:
         heard_ms = self._heard.get(Incarnation(broker.id, broker.epoch))
         return heard_ms is not None and not self._is_over(heard_ms, now_ms)
 
+    def end(self, broker_id: int, broker_epoch: int) -> None:
+        """This incarnation was let go: the next one need not wait until it can be taken for dead."""
+        self._heard.pop(Incarnation(broker_id, broker_epoch), None)
+
     def end_ms(self) -> float | None:
         """After which time ``take_stale`` finds somebody, if nobody is heard until then."""
         for heard_ms in self._heard.values():

@@ -200,7 +200,9 @@ class ControllerNode:
             code = getattr(error, "code", None)
             if code is None:
                 raise
-            given = module.error_response(received, code)
+            build = getattr(module, "error_response", None)
+            values: dict[str, Any] = {"error_code": code}
+            given = build(received, code) if build else answer(**values)
         if isinstance(given, bytes):
             return answer.decode(given, version)
         parts = given.encode_parts(version)

@@ -1,0 +1,343 @@
+"""What other brokers and their clients ask the controller, through the wire form of requests and answers."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+
+from broker.apis import broker_heartbeat
+from broker.controller.automatic_topics import topic_defaults
+from broker.controller.topics import NewTopic, create_topics
+from broker.network.waiting import Waiting
+from broker.quotas.desk import ClientQuotas
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.headers import RequestHeader, ResponseHeader
+from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from protocol.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsRequestDirectoryData,
+    AssignReplicasToDirsRequestPartitionData,
+    AssignReplicasToDirsRequestTopicData,
+    AssignReplicasToDirsResponse,
+)
+from protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from protocol.messages.broker_registration import Feature, Listener
+from protocol.messages.controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+)
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from protocol.messages.metadata import MetadataRequest
+from protocol.principal import ANONYMOUS, encode_principal
+from protocol.schema import Message
+from tests.broker.controller.node import CONTROLLER, ControllerNode
+from tests.broker.controller.other_brokers import FAR_AHEAD, OtherBroker
+from tests.broker.metadata.records import directory, uuid
+
+
+@asynccontextmanager
+async def started(settings: Mapping[str, str] | None = None) -> AsyncIterator[ControllerNode]:
+    node = ControllerNode(settings)
+    node.services.quotas = ClientQuotas(node.services.config, node.clock)
+    node.start()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(node.controller.run)
+        yield node
+        nursery.cancel_scope.cancel()
+
+
+async def make(node: ControllerNode, name: str, *replicas: int) -> bytes:
+    """A topic with one partition; its id."""
+    wanted = NewTopic(name, assignments=[(0, replicas)])
+    await node.controller.perform(lambda image: create_topics(image, [wanted], topic_defaults(node.services)))
+    return node.image.topics[name].id
+
+
+async def ask(node: ControllerNode, request: Message, answer: type[Message], version: int = 0) -> Any:
+    return await node.ask(request, answer, version, listener=CONTROLLER.name)
+
+
+def metadata_versions(last: int) -> Feature:
+    return Feature(name="metadata.version", min_supported_version=7, max_supported_version=last)
+
+
+class TestRegistration:
+    @pytest.mark.parametrize("version", range(5))
+    async def test_every_version(self, version: int) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2, rack="r")
+            changes: dict[str, Any] = {} if version >= 2 else {"log_dirs": []}
+            answer = await second.register(version, **changes)
+            if version < 2:  # it does not say where it stores, and has to
+                assert answer.error_code == ErrorCode.INVALID_REGISTRATION
+                return
+            assert answer.error_code == ErrorCode.NONE
+            known = node.image.brokers[2]
+            assert (known.epoch, known.rack, known.fenced) == (answer.broker_epoch, "r", True)
+            assert known.endpoint("PLAINTEXT") == ("PLAINTEXT", "broker2", 9092, 0)
+
+    @pytest.mark.parametrize(
+        ("changes", "code"),
+        [
+            ({"cluster_id": "another"}, ErrorCode.INCONSISTENT_CLUSTER_ID),
+            ({"log_dirs": []}, ErrorCode.INVALID_REGISTRATION),
+            ({"log_dirs": [directory(2), directory(2)]}, ErrorCode.INVALID_REGISTRATION),
+            ({"is_migrating_zk_broker": True}, ErrorCode.BROKER_ID_NOT_REGISTERED),
+            (
+                {"listeners": [Listener(name="A", host="a", security_protocol=9)]},
+                ErrorCode.INVALID_REGISTRATION,
+            ),
+            ({"features": []}, ErrorCode.INVALID_REGISTRATION),
+            (
+                {
+                    "features": [
+                        Feature(name="metadata.version", min_supported_version=7, max_supported_version=32)
+                    ]
+                },
+                ErrorCode.UNSUPPORTED_VERSION,
+            ),
+            (
+                {
+                    "features": [
+                        Feature(name="metadata.version", min_supported_version=7, max_supported_version=33)
+                    ]
+                },
+                ErrorCode.UNSUPPORTED_VERSION,
+            ),
+        ],
+    )
+    async def test_refusals(self, changes: dict[str, Any], code: ErrorCode) -> None:
+        async with started() as node:
+            answer = await OtherBroker(node, 2).register(**changes)
+            assert (answer.error_code, answer.broker_epoch) == (code, -1)
+            assert list(node.image.brokers) == [1]
+
+    async def test_amending_keeps_the_epoch_and_waits_for_the_new_record(self) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2)
+            await second.come()
+            second.incarnation -= 1
+            epoch = second.epoch
+            answer = await second.register(rack="other")
+            assert answer.broker_epoch == epoch
+            assert (node.image.brokers[2].rack, node.image.brokers[2].fenced) == ("other", False)
+            assert not (await second.beat(offset=epoch)).is_caught_up
+            assert (await second.beat(offset=node.image.offset)).is_caught_up
+
+
+class TestHeartbeat:
+    @pytest.mark.parametrize("version", range(3))
+    async def test_the_way_in(self, version: int) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2)
+            await second.register()
+            early = await second.beat(version, offset=0, want_fence=True)
+            assert (early.is_caught_up, early.is_fenced) == (False, True)
+            waiting = await second.beat(version, want_fence=True)
+            assert (waiting.is_caught_up, waiting.is_fenced) == (True, True)
+            serving = await second.beat(version)
+            assert (serving.is_caught_up, serving.is_fenced) == (True, False)
+            assert not node.image.brokers[2].fenced
+
+    @pytest.mark.acts("broker.heartbeat.interval.ms")
+    async def test_one_that_must_wait_is_given_up_before_the_next_one(self) -> None:
+        node = ControllerNode({"broker.heartbeat.interval.ms": "500"})
+        node.start()
+        call = node.call(ApiKey.BROKER_HEARTBEAT, 2, listener=CONTROLLER.name)
+        waiting = broker_heartbeat.handle(BrokerHeartbeatRequest(broker_id=2), call)
+        assert isinstance(waiting, Waiting)
+        assert waiting.deadline == pytest.approx(trio.current_time() + 0.25, abs=0.1)
+        waiting.expire()
+        assert (await waiting.wait()).error_code == ErrorCode.REQUEST_TIMED_OUT
+
+    async def test_strangers(self) -> None:
+        async with started() as node:
+            answer = await OtherBroker(node, 2).beat()
+            assert (answer.error_code, answer.is_fenced) == (ErrorCode.STALE_BROKER_EPOCH, True)
+
+    async def test_directories_that_failed_and_those_that_are_cordoned(self) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2)
+            await second.register(log_dirs=[directory(2), directory(3)])
+            await second.beat(offline_log_dirs=[directory(3)], cordoned_log_dirs=[directory(2)])
+            known = node.image.brokers[2]
+            assert (known.directories, known.cordoned_directories) == ((directory(2),), (directory(2),))
+
+
+class TestAlterPartition:
+    @pytest.mark.parametrize("version", [2, 3])
+    async def test_both_versions(self, version: int) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2)
+            await second.come()
+            await make(node, "a", 2, 1)
+            answer = await second.propose("a", [2], version=version)
+            (found,) = answer.topics[0].partitions
+            assert (found.error_code, found.isr, found.leader_id) == (ErrorCode.NONE, [2], 2)
+            assert (found.leader_epoch, found.partition_epoch) == (0, 1)
+            assert node.image.topics["a"].partitions[0].isr == (2,)
+            stale = await second.propose("a", [2, 1], version=version, partition_epoch=0)
+            assert stale.topics[0].partitions[0].error_code == ErrorCode.INVALID_UPDATE_VERSION
+
+    async def test_a_stranger(self) -> None:
+        async with started() as node:
+            await make(node, "a", 1)
+            answer = await OtherBroker(node, 2).propose("a", [1])
+            assert (answer.error_code, answer.topics) == (ErrorCode.STALE_BROKER_EPOCH, [])
+
+
+async def test_producer_ids() -> None:
+    async with started() as node:
+        second = OtherBroker(node, 2)
+        await second.register()
+        request = AllocateProducerIdsRequest(broker_id=2, broker_epoch=second.epoch)
+        blocks = [await ask(node, request, AllocateProducerIdsResponse) for _ in range(2)]
+        assert [(block.producer_id_start, block.producer_id_len) for block in blocks] == [
+            (0, 1000),
+            (1000, 1000),
+        ]
+        request.broker_epoch += 1
+        refused = await ask(node, request, AllocateProducerIdsResponse)
+        assert refused.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+
+async def test_directories_of_replicas() -> None:
+    async with started() as node:
+        second = OtherBroker(node, 2)
+        await second.register(log_dirs=[directory(2), directory(3)])
+        await second.beat()
+        topic_id = await make(node, "a", 2)
+
+        def topic(topic_id: bytes, *partitions: int) -> AssignReplicasToDirsRequestTopicData:
+            return AssignReplicasToDirsRequestTopicData(
+                topic_id=topic_id,
+                partitions=[
+                    AssignReplicasToDirsRequestPartitionData(partition_index=index) for index in partitions
+                ],
+            )
+
+        request = AssignReplicasToDirsRequest(
+            broker_id=2,
+            broker_epoch=second.epoch,
+            directories=[
+                AssignReplicasToDirsRequestDirectoryData(id=directory(2), topics=[topic(uuid(5000), 0)]),
+                AssignReplicasToDirsRequestDirectoryData(id=directory(3), topics=[topic(topic_id, 0, 7)]),
+            ],
+        )
+        answer = await ask(node, request, AssignReplicasToDirsResponse)
+        assert [
+            (found.id, part.partition_index, part.error_code)
+            for found in answer.directories
+            for each in found.topics
+            for part in each.partitions
+        ] == [
+            (directory(2), 0, ErrorCode.UNKNOWN_TOPIC_ID),
+            (directory(3), 0, ErrorCode.NONE),
+            (directory(3), 7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ]
+        assert node.image.topics["a"].partitions[0].directories == (directory(3),)
+        request.broker_epoch = 0
+        refused = await ask(node, request, AssignReplicasToDirsResponse)
+        assert refused.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+
+async def test_a_controller_that_stands_by() -> None:
+    async with started() as node:
+        request = ControllerRegistrationRequest(controller_id=7, incarnation_id=uuid(7))
+        answer = await ask(node, request, ControllerRegistrationResponse)
+        assert answer.error_code == ErrorCode.NONE
+        assert set(node.image.controllers) == {1, 7}
+
+
+class TestEnvelope:
+    @staticmethod
+    def wrapped(request: Message, version: int, **changes: Any) -> EnvelopeRequest:
+        header = RequestHeader(
+            request_api_key=request.api_key,
+            request_api_version=version,
+            correlation_id=77,
+            client_id="somebody",
+        )
+        flexible = version in type(request).flexible
+        fields = {
+            "request_data": header.encode(2 if flexible else 1) + request.encode(version),
+            "request_principal": encode_principal(ANONYMOUS),
+            "client_host_address": bytes([10, 0, 0, 9]),
+            **changes,
+        }
+        return EnvelopeRequest(**fields)
+
+    CREATION = CreateTopicsRequest(topics=[CreatableTopic(name="a", num_partitions=2, replication_factor=1)])
+
+    @pytest.mark.parametrize("version", [4, 5, 7])
+    async def test_the_answer_comes_whole_with_its_header(self, version: int) -> None:
+        async with started() as node:
+            answer = await ask(node, self.wrapped(self.CREATION, version), EnvelopeResponse)
+            assert answer.error_code == ErrorCode.NONE
+            flexible = version >= 5
+            header, position = ResponseHeader.decode_from(answer.response_data, 0, int(flexible))
+            assert header.correlation_id == 77
+            inner, end = CreateTopicsResponse.decode_from(answer.response_data, position, version)
+            assert end == len(answer.response_data)
+            assert [(topic.name, topic.error_code) for topic in inner.topics] == [("a", 0)]
+            assert len(node.image.topics["a"].partitions) == 2
+
+    async def test_clients_with_new_addresses(self) -> None:
+        async with started() as node:
+            request = self.wrapped(self.CREATION, 7, client_host_address=bytes(15) + b"\1")
+            assert (await ask(node, request, EnvelopeResponse)).error_code == ErrorCode.NONE
+
+    @pytest.mark.parametrize(
+        ("changes", "code"),
+        [
+            ({"request_principal": None}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+            ({"request_principal": b"\0\1"}, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+            ({"client_host_address": b"\1\2\3"}, ErrorCode.INVALID_REQUEST),
+            ({"request_data": b"\0"}, ErrorCode.UNSUPPORTED_VERSION),
+            ({"request_data": b"\x7f\xff" + bytes(8)}, ErrorCode.UNSUPPORTED_VERSION),
+            ({"request_data": b"\0\x13\0\x63" + bytes(8)}, ErrorCode.UNSUPPORTED_VERSION),
+            ({"request_data": b"\0\x13\0\x07" + bytes(8)}, ErrorCode.UNSUPPORTED_VERSION),
+        ],
+    )
+    async def test_what_cannot_be_unwrapped(self, changes: dict[str, Any], code: ErrorCode) -> None:
+        async with started() as node:
+            request = self.wrapped(self.CREATION, 7, **changes)
+            answer = await ask(node, request, EnvelopeResponse)
+            assert (answer.error_code, answer.response_data) == (code, None)
+
+    async def test_what_brokers_answer_themselves_is_not_passed_on(self) -> None:
+        async with started() as node:
+            answer = await ask(node, self.wrapped(MetadataRequest(), 12), EnvelopeResponse)
+            assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+    async def test_a_refusal_inside_is_an_answer(self) -> None:
+        async with started() as node:
+            await make(node, "a", 1)
+            answer = await ask(node, self.wrapped(self.CREATION, 4), EnvelopeResponse)
+            assert answer.error_code == ErrorCode.NONE
+            inner, _ = CreateTopicsResponse.decode_from(answer.response_data, 4, 4)
+            assert inner.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class TestWhereAnotherNodeIsTheController:
+    async def test_everything_is_refused(self) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2)
+            await second.come()
+            await make(node, "a", 2)
+            node.controller.deactivate()
+            assert (await second.register()).error_code == ErrorCode.NOT_CONTROLLER
+            assert (await second.beat(offset=FAR_AHEAD)).error_code == ErrorCode.NOT_CONTROLLER
+            assert (await second.propose("a", [2])).error_code == ErrorCode.NOT_CONTROLLER
+            for request, answer in (
+                (AllocateProducerIdsRequest(), AllocateProducerIdsResponse),
+                (AssignReplicasToDirsRequest(), AssignReplicasToDirsResponse),
+                (ControllerRegistrationRequest(), ControllerRegistrationResponse),
+                (TestEnvelope.wrapped(TestEnvelope.CREATION, 7), EnvelopeResponse),
+            ):
+                refused = await ask(node, request, answer)
+                assert refused.error_code == ErrorCode.NOT_CONTROLLER
