@@ -9,7 +9,9 @@ from broker.network.call import Address
 from broker.network.node_client import NodeClient, NodeUnreachable
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -17,7 +19,7 @@ from protocol.records.batch import read_batches
 from protocol.records.builder import build_batch
 from protocol.schema import Message
 from tests.simulation.invariants import InvariantBroken
-from tests.simulation.ledger import Acknowledged, Partition
+from tests.simulation.ledger import Acknowledged, Partition, Transaction
 from tests.simulation.network import HostTransport
 
 if TYPE_CHECKING:
@@ -30,6 +32,13 @@ PRODUCE_TIMEOUT_MS: Final = 1500
 FETCH_WAIT_MS: Final = 500
 FETCH_VERSION: Final = 17
 READ_COMMITTED: Final = 1
+
+TRANSACTION: Final = 1
+"""A kind of key of FindCoordinator."""
+
+TRANSACTION_TIMEOUT_MS: Final = 60_000
+END_TXN_VERSION: Final = 5
+COMMIT_SHARE: Final = 0.7
 
 BROKER_PORT: Final = 9092
 
@@ -202,6 +211,129 @@ class Producer(Client):
         if code != ErrorCode.NONE:
             self.note(f"{partition[0]}-{partition[1]} at node {node_id}: {code.name}")
         return code, found.base_offset
+
+
+class TransactionalProducer(Producer):
+    """Produces to one partition or two in each transaction, and commits it, or aborts it.
+
+    Where it cannot know, or must not go on, it takes a new identity, which ends what it has left open.
+    """
+
+    def __init__(self, world: "World", number: int, partitions: list[Partition]) -> None:
+        super().__init__(world, number, partitions)
+        self.name = f"transactional {number}"
+        self._transactional_id = f"t{number}"
+        self._coordinator: int | None = None
+        self._transactions = 0
+
+    async def run(self) -> None:
+        while not self.is_stopping:
+            if self._identity is None:
+                self._identity = await self._identify()
+            await self._transact()
+            await trio.sleep(self.chance.uniform(0, PAUSE_SECONDS_MAX))
+
+    async def _ask_coordinator(self, request: Message, version: int | None = None) -> Any:
+        """None if it is not known, or does not answer."""
+        try:
+            if self._coordinator is None:
+                question = FindCoordinatorRequest(
+                    key_type=TRANSACTION, coordinator_keys=[self._transactional_id]
+                )
+                found = (await self.ask(self.some_node(), question)).coordinators[0]
+                if found.error_code:
+                    return None
+                self._coordinator = found.node_id
+            answer = await self.ask(self._coordinator, request, version=version)
+        except NodeUnreachable as error:
+            self.note(f"no answer of coordinator {self._coordinator}: {error}")
+            self._coordinator = None
+            return None
+        code = ErrorCode(answer.error_code)
+        if code != ErrorCode.NONE:
+            self.note(f"coordinator {self._coordinator}: {code.name}")
+            if code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                self._coordinator = None
+        return answer
+
+    async def _identify(self) -> tuple[int, int]:
+        request = InitProducerIdRequest(
+            transactional_id=self._transactional_id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS
+        )
+        while True:
+            answer = await self._ask_coordinator(request)
+            if answer is not None:
+                if answer.error_code == 0:
+                    self.note(f"is producer {answer.producer_id}/{answer.producer_epoch}")
+                    self._sequences = dict.fromkeys(self._partitions, 0)
+                    return answer.producer_id, answer.producer_epoch
+                if not ErrorCode(answer.error_code).retriable:
+                    raise InvariantBroken(
+                        "producers_get_ids", f"{self.name}: {ErrorCode(answer.error_code).name}"
+                    )
+            await self.back_off()
+
+    async def _transact(self) -> None:
+        self._transactions += 1
+        transaction = Transaction(f"{self.name} {self._transactions}")
+        ledger = self.world.ledger
+        ledger.transactions.append(transaction)
+        count = self.chance.randint(1, len(self._partitions))
+        for partition in self.chance.sample(self._partitions, count):
+            values = self._next_values(partition)
+            transaction.values[partition] = values
+            ledger.of_transaction.update(dict.fromkeys(values, transaction))
+            if not await self._produce_in_transaction(partition, values):
+                transaction.outcome = "aborted"  # it has not been asked to be committed, and never will be
+                self._identity = None
+                return
+        await self._end(transaction, is_commit=self.chance.random() < COMMIT_SHARE)
+
+    async def _produce_in_transaction(self, partition: Partition, values: list[bytes]) -> bool:
+        assert self._identity is not None
+        producer_id, producer_epoch = self._identity
+        batch = build_batch(
+            [(self.world.now_ms, None, value, ()) for value in values],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=self._sequences[partition],
+            is_transactional=True,
+        )
+        while True:
+            code, _ = await self.produce_once(partition, batch, self._transactional_id)
+            if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                self._sequences[partition] += len(values)
+                return True
+            if code is not None and not code.retriable:
+                return False
+            self.forget_leader(partition)
+            await self.back_off()
+
+    async def _end(self, transaction: Transaction, *, is_commit: bool) -> None:
+        assert self._identity is not None
+        producer_id, producer_epoch = self._identity
+        request = EndTxnRequest(
+            transactional_id=self._transactional_id,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            committed=is_commit,
+        )
+        transaction.outcome = "unknown" if is_commit else "aborted"
+        self.note(f"{'commits' if is_commit else 'aborts'} {transaction.name}")
+        while True:
+            answer = await self._ask_coordinator(request, END_TXN_VERSION)
+            if answer is not None:
+                if answer.error_code == 0:
+                    if is_commit:
+                        transaction.outcome = "committed"
+                        self.note(f"has committed {transaction.name}")
+                    self._identity = answer.producer_id, answer.producer_epoch
+                    self._sequences = dict.fromkeys(self._partitions, 0)
+                    return
+                if not ErrorCode(answer.error_code).retriable:
+                    self._identity = None
+                    return
+            await self.back_off()
 
 
 class Reader(Client):

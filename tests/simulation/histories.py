@@ -8,7 +8,7 @@ import trio
 import trio._core._run as trio_run
 from trio.testing import MockClock
 
-from tests.simulation.clients import Admin, Producer, Reader
+from tests.simulation.clients import Admin, Producer, Reader, TransactionalProducer
 from tests.simulation.faults import FAULTS, Fault
 from tests.simulation.ledger import Partition
 from tests.simulation.world import World
@@ -108,7 +108,7 @@ async def _acts(history: History, world: World) -> None:
     partitions: list[Partition] = [(TOPIC, 0), (TOPIC, 1)]
     with trio.fail_after(PEACE_SECONDS):
         await Admin(world, 9, "admin").create_topic(TOPIC, partitions=len(partitions), replicas=replicas)
-    producers = [Producer(world, number, partitions) for number in (1, 2)]
+    producers = [Producer(world, 1, partitions), TransactionalProducer(world, 2, partitions)]
     readers = [Reader(world, 3 + number, partition) for number, partition in enumerate(partitions)]
     async with trio.open_nursery() as reading:
         for reader in readers:

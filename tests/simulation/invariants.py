@@ -113,6 +113,36 @@ class Watch:
 
     def isr_only_from_the_controller(self, node: "Node", leader: "Leader") -> None:
         """A leader takes for in sync only whom the controller's records say; it may wait for others, too."""
+        replication = leader.replication
+        if replication is None:
+            return
+        key = leader.topic_id, leader.partition, replication.partition_epoch
+        isr = tuple(sorted(replication.isr))
+        decided = self._isrs.get(key)
+        if decided is None and (decided := self._decided(key)) is None:
+            return
+        if decided != isr:
+            raise InvariantBroken(
+                "isr_only_from_the_controller",
+                f"{leader.topic}-{leader.partition} in partition epoch {replication.partition_epoch}: leader "
+                f"{node.id} has {isr}, and {decided} was decided",
+            )
+
+    def _decided(self, key: tuple[bytes, int, int]) -> tuple[int, ...] | None:
+        """The ISR of a partition epoch according to the controller itself, which a leader may hear first."""
+        topic_id, index, partition_epoch = key
+        controller = self._world.nodes[0]
+        if not controller.is_ready or controller.services is None:
+            return None
+        topic = controller.services.image.topics_by_id.get(topic_id)
+        if topic is None or index >= len(topic.partitions):
+            return None
+        partition = topic.partitions[index]
+        if partition.partition_epoch == partition_epoch:
+            return tuple(sorted(partition.isr))
+        if partition.partition_epoch < partition_epoch:
+            return ()
+        return None
 
     def committed_prefixes_are_identical(self, node: "Node") -> None:
         """Below the high watermark all replicas hold the same batches, and none ever loses them."""
@@ -178,6 +208,13 @@ class Watch:
 
     def reader_sees(self, reader: str, partition: Partition, base_offset: int, values: list[bytes]) -> None:
         """What a reader gets lies below a high watermark that has been seen, and is what lies there."""
+        for value in values:
+            transaction = self._world.ledger.of_transaction.get(value)
+            if transaction is not None and transaction.outcome in ("open", "aborted"):
+                raise InvariantBroken(
+                    "transactions_are_atomic",
+                    f"{reader} reads {value!r} of {transaction.name}, which is {transaction.outcome}",
+                )
         key = partition, base_offset
         known = self._read.setdefault(key, values)
         if known != values:
@@ -203,6 +240,7 @@ class Watch:
         for reader in readers:
             self.no_acknowledged_record_is_lost(reader)
             self.no_duplicates_and_no_reordering(reader)
+        self.transactions_are_atomic(readers)
 
     def no_acknowledged_record_is_lost(self, reader: "Reader") -> None:
         read = self._world.ledger.read[reader.name][reader.partition]
@@ -234,3 +272,17 @@ class Watch:
                     f"{value!r} at {reader.partition}, offset {offset}, comes behind {last[producer]}",
                 )
             last[producer] = int(number)
+
+    def transactions_are_atomic(self, readers: "Sequence[Reader]") -> None:
+        """Of a transaction all is read, or nothing; all, if its producer was told that it is committed."""
+        read = {
+            value for reader in readers for _, value in self._world.ledger.read[reader.name][reader.partition]
+        }
+        for transaction in self._world.ledger.transactions:
+            values = [value for some in transaction.values.values() for value in some]
+            count = sum(value in read for value in values)
+            if count not in (0, len(values)) or (transaction.outcome == "committed" and not count):
+                raise InvariantBroken(
+                    "transactions_are_atomic",
+                    f"{transaction.name}, which is {transaction.outcome}: {count} of {len(values)} are read",
+                )

@@ -29,7 +29,7 @@ class Ledger:
     def __init__(self) -> None:
         self.acknowledged: list[Acknowledged] = []
         self.sent: dict[bytes, Partition] = {}
-        self.transactions: dict[str, Transaction] = {}
+        self.transactions: list[Transaction] = []
         self.of_transaction: dict[bytes, Transaction] = {}
         self.read: dict[str, dict[Partition, list[tuple[int, bytes]]]] = {}
         """By reader: offsets and values in the order in which they were read."""

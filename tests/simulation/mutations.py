@@ -1,0 +1,106 @@
+"""Mistakes that a cluster could make: each of them must make some history fail.
+
+What none of the invariants sees would be a hole in them.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from broker.partitions.leader import Leader
+from broker.partitions.replication import IsrProposal, Replication
+from storage.partition_log import PartitionLog
+from storage.producer_state import ProducerState
+from tests.simulation.histories import History, make_history, play
+
+Patch = Callable[..., None]
+"""Sets an attribute for as long as the mistake lasts: owner, name, value."""
+
+MISTAKES: dict[str, Callable[[Patch], None]] = {}
+
+
+def mistake(function: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    MISTAKES[function.__name__] = function
+    return function
+
+
+@contextmanager
+def made(name: str) -> Iterator[None]:
+    """While the block lasts, brokers make this mistake."""
+    undo: list[tuple[Any, str, Any]] = []
+
+    def patch(owner: Any, attribute: str, value: Any) -> None:
+        undo.append((owner, attribute, owner.__dict__[attribute]))
+        setattr(owner, attribute, value)
+
+    MISTAKES[name](patch)
+    try:
+        yield
+    finally:
+        for owner, attribute, value in reversed(undo):
+            setattr(owner, attribute, value)
+
+
+def history_that_shows(name: str, tried_max: int) -> tuple[History, BaseException] | None:
+    """The first one of so many that fails with a mistake, and not without it; and how it fails."""
+    for number in range(1, tried_max + 1):
+        history = make_history(str(number))
+        with made(name):
+            failure = play(history).failure
+        if failure is not None and play(history).failure is None:
+            return history, failure
+    return None
+
+
+# Replication
+
+
+@mistake
+def acks_all_is_answered_at_once(patch: Patch) -> None:
+    patch(Leader, "when_committed", lambda leader, end_offset, callback: callback(None))
+
+
+@mistake
+def the_high_watermark_is_the_leaders_log_end(patch: Patch) -> None:
+    patch(Replication, "high_watermark", lambda replication, own_end, **others: own_end)
+
+
+@mistake
+def the_leader_lets_followers_join_by_itself(patch: Patch) -> None:
+    right = Replication.propose_expansion
+
+    def propose_expansion(
+        replication: Replication, broker_id: int, high_watermark: int
+    ) -> IsrProposal | None:
+        proposal = right(replication, broker_id, high_watermark)
+        if proposal is not None:
+            replication.isr |= {broker_id}
+        return proposal
+
+    patch(Replication, "propose_expansion", propose_expansion)
+
+
+@mistake
+def the_leader_lets_late_followers_go_by_itself(patch: Patch) -> None:
+    right = Replication.propose_shrinking
+
+    def propose_shrinking(replication: Replication, log_end: int, now_ms: int) -> IsrProposal | None:
+        proposal = right(replication, log_end, now_ms)
+        if proposal is not None:
+            replication.isr = frozenset(proposal.isr)
+        return proposal
+
+    patch(Replication, "propose_shrinking", propose_shrinking)
+
+
+# Producers
+
+
+@mistake
+def sequences_are_not_checked(patch: Patch) -> None:
+    patch(ProducerState, "check", lambda *_, **__: None)
+
+
+@mistake
+def transactions_are_stable_at_once(patch: Patch) -> None:
+    patch(PartitionLog, "last_stable", property(lambda log: log.high_watermark))
