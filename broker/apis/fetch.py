@@ -1,10 +1,13 @@
 """Fetch (1): read record batches from partitions, waiting for them if need be."""
 
+from collections.abc import Callable
+
 import trio
 
 from broker.network.call import Call
 from broker.network.waiting import Waiting
 from broker.partitions.fetch_sessions import FetchContext, Reading, named_partitions
+from broker.partitions.leader import Leader
 from broker.partitions.leader_hints import leader_hint
 from broker.partitions.long_poll import LongPoll
 from broker.partitions.manager import PartitionManager
@@ -91,7 +94,7 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
 
     deadline = trio.current_time() + request.max_wait_ms / 1000
     waiting: Waiting[FetchResponse] = Waiting(deadline, finish, droppable=True)
-    poll = LongPoll(result, reader.isolation, min_bytes, finish)
+    poll = LongPoll(result, reader, min_bytes, finish)
     waiting.on_abandoned(poll.stop)
     return waiting
 
@@ -118,12 +121,33 @@ def replica_id_of(request: FetchRequest, call: Call) -> int:
 def reader_of(request: FetchRequest, call: Call, replica_id: int, isolation: IsolationLevel) -> Reader:
     """Who asks: a follower or a consumer."""
     if replica_id >= 0:
+        partitions = call.services.partitions
         return Reader(
             FetchIsolation.LOG_END,
             replica_id=replica_id,
             broker_epoch=request.replica_state.replica_epoch if call.version >= REPLICA_STATE_VERSION else -1,
+            holds_back=lambda leader: partitions.holds_back(leader, replica_id),
         )
-    return Reader(FetchIsolation(isolation))
+    prefer: Callable[[Leader, int], int] | None = None
+    if request.rack_id and call.version >= FOLLOWER_READS_VERSION:
+        prefer = selector(call, request.rack_id)
+    return Reader(FetchIsolation(isolation), preferred_replica=prefer)
+
+
+def selector(call: Call, rack: str) -> Callable[[Leader, int], int] | None:
+    """What chooses the replica for a consumer in this rack; None if all read from leaders."""
+    name = call.services.config.get("replica.selector.class")
+    if not name:
+        return None
+    from broker.partitions.closest_replica import RACK_AWARE, closest_replica
+
+    if name != RACK_AWARE:
+        call.services.log.warn_seldom(
+            f"replica.selector.class names {name}, and there are no Java classes here: all read from leaders",
+            about="replica.selector.class",
+        )
+        return None
+    return lambda leader, offset: closest_replica(call, rack, leader, offset)
 
 
 def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -> FetchResponse:
@@ -140,6 +164,10 @@ def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -
             error_code, session_id = context.answer_nothing()
             return FetchResponse(error_code=error_code, session_id=session_id)
     error_code, session_id, told = context.answer(result.readings, call.received_ms)
+    if replica_id >= 0 and not error_code:
+        for replica, reading in zip(result.replicas, result.readings, strict=True):
+            if reading.records_size_bytes and isinstance(replica, Leader):
+                call.services.partitions.note_replicated(replica, reading.records_size_bytes)
     return tell(call, FetchResponse(error_code=error_code, session_id=session_id), told, replica_id)
 
 
@@ -178,6 +206,7 @@ def partition_data(reading: Reading, index: int) -> PartitionData:
         else EpochEndOffset(epoch=reading.diverging[0], end_offset=reading.diverging[1]),
         current_leader=NO_LEADER,
         snapshot_id=NO_SNAPSHOT,
+        preferred_read_replica=reading.preferred_replica,
         aborted_transactions=None
         if aborted is None
         else [

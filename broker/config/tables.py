@@ -152,7 +152,7 @@ internal.metadata.max.batch.size.in.bytes                 INT       8388608     
 kafka.metrics.polling.interval.secs                       INT       10                   1..             LOW     read-only     metrics
 kafka.metrics.reporters                                   LIST      ""                   []              LOW     read-only     classes
 leader.imbalance.check.interval.seconds                   LONG      300                  1..             HIGH    read-only     heeded
-leader.replication.throttled.rate                         LONG      9223372036854775807  0..             MEDIUM  cluster-wide  brokers dynamic-only
+leader.replication.throttled.rate                         LONG      9223372036854775807  0..             MEDIUM  cluster-wide  heeded dynamic-only
 listener.security.protocol.map                            STRING    SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT  any  LOW  per-broker    heeded
 listeners                                                 LIST      PLAINTEXT://:9092    []+             HIGH    per-broker    heeded
 log.cleaner.backoff.ms                                    LONG      15000                0..             MEDIUM  cluster-wide  heeded
@@ -279,12 +279,12 @@ replica.fetch.min.bytes                                   INT       1           
 replica.fetch.response.max.bytes                          INT       10485760             0..             MEDIUM  read-only     brokers
 replica.fetch.wait.max.ms                                 INT       500                  any             HIGH    read-only     brokers
 replica.high.watermark.checkpoint.interval.ms             LONG      5000                 any             HIGH    read-only     heeded
-replica.lag.time.max.ms                                   LONG      30000                any             HIGH    read-only     brokers
-replica.selector.class                                    STRING    null                 any             MEDIUM  read-only     brokers
+replica.lag.time.max.ms                                   LONG      30000                any             HIGH    read-only     heeded
+replica.selector.class                                    STRING    null                 any             MEDIUM  read-only     heeded
 replica.socket.receive.buffer.bytes                       INT       65536                any             HIGH    read-only     brokers
 replica.socket.timeout.ms                                 INT       30000                any             HIGH    read-only     brokers
-replication.quota.window.num                              INT       11                   1..             LOW     read-only     brokers
-replication.quota.window.size.seconds                     INT       1                    1..             LOW     read-only     brokers
+replication.quota.window.num                              INT       11                   1..             LOW     read-only     heeded
+replication.quota.window.size.seconds                     INT       1                    1..             LOW     read-only     heeded
 request.timeout.ms                                        INT       30000                any             HIGH    read-only     heeded
 sasl.client.callback.handler.class                        CLASS     null                 any             MEDIUM  read-only     security
 sasl.enabled.mechanisms                                   LIST      GSSAPI               []              MEDIUM  per-broker    security
@@ -415,7 +415,7 @@ flush.ms                                 LONG     9223372036854775807  0..      
 follower.replication.throttled.replicas  LIST     ""                   throttled-replicas  -  brokers
 index.interval.bytes                     INT      4096                 0..                 log.index.interval.bytes  heeded
 internal.segment.bytes                   INT      null                 any                 -  heeded internal
-leader.replication.throttled.replicas    LIST     ""                   throttled-replicas  -  brokers
+leader.replication.throttled.replicas    LIST     ""                   throttled-replicas  -  heeded
 local.retention.bytes                    LONG     -2                   -2..                log.local.retention.bytes  tiered
 local.retention.ms                       LONG     -2                   -2..                log.local.retention.ms  tiered
 max.compaction.lag.ms                    LONG     9223372036854775807  1..                 log.cleaner.max.compaction.lag.ms  heeded

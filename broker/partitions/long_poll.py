@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from broker.partitions.fetch_sessions import WantedPartition
-from broker.partitions.read import FetchIsolation, Round, end_for
+from broker.partitions.leader import Leader
+from broker.partitions.read import Reader, Round, end_for
 from broker.partitions.replica import Replica
 from storage.errors import StorageError
 
@@ -15,13 +16,11 @@ class LongPoll:
     partition that changed is looked at, and its records stay where they are.
     """
 
-    __slots__ = ("_isolation", "_min_bytes", "_size_bytes", "_wake", "_watched", "_watcher")
+    __slots__ = ("_min_bytes", "_reader", "_size_bytes", "_wake", "_watched", "_watcher")
 
-    def __init__(
-        self, result: Round, isolation: FetchIsolation, min_bytes: int, wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, result: Round, reader: Reader, min_bytes: int, wake: Callable[[], None]) -> None:
         """``result`` is the round of reading that found too little, just now."""
-        self._isolation = isolation
+        self._reader = reader
         self._min_bytes = min_bytes
         self._wake = wake
         self._size_bytes = 0
@@ -31,7 +30,9 @@ class LongPoll:
             if replica is not None:
                 size_bytes = min(reading.records_size_bytes, reading.wanted.max_bytes)
                 self._size_bytes += size_bytes
-                self._watched[replica] = _Watched(reading.wanted, size_bytes, end_for(replica, isolation))
+                self._watched[replica] = _Watched(
+                    reading.wanted, size_bytes, end_for(replica, reader.isolation)
+                )
                 replica.watch(self._watcher)
 
     def stop(self) -> None:
@@ -47,9 +48,12 @@ class LongPoll:
             self._wake()
 
     def _has_enough(self, replica: Replica, watched: "_Watched") -> bool:
-        end = end_for(replica, self._isolation)
+        end = end_for(replica, self._reader.isolation)
         if end <= max(watched.end, watched.wanted.fetch_offset):
             return False
+        holds_back = self._reader.holds_back
+        if holds_back is not None and isinstance(replica, Leader) and holds_back(replica):
+            return False  # it would get nothing, and come again at once
         watched.end = end
         if self._min_bytes <= 1 <= watched.wanted.max_bytes:
             return True

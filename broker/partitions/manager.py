@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from broker.partitions.isr_updates import IsrUpdates
     from broker.partitions.moves import Move, ReplicaMoves
     from broker.partitions.replication import IsrProposal, Replication
+    from broker.quotas.replication import ReplicationQuota
     from broker.services import Services
 
 CHECKS_AT_ONCE_MAX = 4
@@ -105,6 +106,7 @@ class PartitionManager:
         self.assignments = Assignments(services)
         self._moves: ReplicaMoves | None = None
         self._isr_updates: IsrUpdates | None = None
+        self._leader_quota: ReplicationQuota | None = None
         self.missing: dict[Replica, _Missing] = {}
         """Replicas that are still to be made."""
         self._awaited: dict[Replica, list[Callable[[], None]]] = {}
@@ -870,6 +872,40 @@ class PartitionManager:
 
     def propose_isr(self, leader: Leader, proposal: "IsrProposal") -> None:
         self.isr_updates.propose(leader, proposal)
+
+    # Throttled followers (KIP-73)
+
+    @property
+    def leader_quota(self) -> "ReplicationQuota":
+        """What followers that are named as throttled may copy from here."""
+        if self._leader_quota is None:
+            from broker.quotas.replication import ReplicationQuota
+
+            self._leader_quota = ReplicationQuota(
+                self._services.config, "leader.replication.throttled.rate", self.now_ms
+            )
+        return self._leader_quota
+
+    def _is_throttled(self, leader: Leader) -> bool:
+        from broker.quotas.replication import is_named
+
+        named = leader.settings["leader.replication.throttled.replicas"]
+        return is_named(named, leader.partition, self._services.node_id)
+
+    def holds_back(self, leader: Leader, follower_id: int) -> bool:
+        """Whether a follower gets no records now; never one that is in sync."""
+        replication = leader.replication
+        return (
+            replication is not None
+            and follower_id not in replication.isr
+            and self._is_throttled(leader)
+            and self.leader_quota.throttle_ms() > 0
+        )
+
+    def note_replicated(self, leader: Leader, size_bytes: int) -> None:
+        """Records were sent to a follower: they count if the partition is named, in sync or not."""
+        if self._is_throttled(leader):
+            self.leader_quota.record(size_bytes)
 
     def _complain(self, text: str) -> None:
         now_ms = self._services.clock.now_ms()

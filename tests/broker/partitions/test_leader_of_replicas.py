@@ -1,151 +1,32 @@
 """A leader that is not alone: what is acknowledged, who may fetch, and what the controller is asked."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock
 
-from broker.life.channel import ControllerChannel
 from broker.network.waiting import Waiting
-from broker.partitions.leader import Leader
 from protocol.error_codes import ErrorCode
-from protocol.messages.alter_partition import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    AlterPartitionResponsePartitionData,
-    AlterPartitionResponseTopicData,
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData, ReplicaState
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceResponse
 from protocol.stored.metadata_records import PartitionChangeRecord
 from tests.broker.partitions.one_broker import (
-    OneBroker,
     answer_of,
     one_broker,
     produce_request,
     settle,
     some_batch,
 )
+from tests.broker.partitions.replicated import Replicated, replicated
 
 SMALL = {"min.insync.replicas": "2"}
-
-
-class HeldChannel:
-    """A controller that answers when a test says so."""
-
-    def __init__(self) -> None:
-        self.requests: list[AlterPartitionRequest] = []
-        self._answers, self._source = trio.open_memory_channel[AlterPartitionResponse](10)
-
-    async def ask(self, request: AlterPartitionRequest, *, timeout_seconds: float) -> AlterPartitionResponse:
-        self.requests.append(request)
-        return await self._source.receive()
-
-    def accept(self) -> None:
-        """Do what was asked last."""
-        self._answer(0)
-
-    def refuse(self, code: ErrorCode) -> None:
-        self._answer(code)
-
-    def refuse_all(self, code: ErrorCode) -> None:
-        self._answers.send_nowait(AlterPartitionResponse(error_code=code))
-
-    def _answer(self, code: int) -> None:
-        self._answers.send_nowait(
-            AlterPartitionResponse(
-                topics=[
-                    AlterPartitionResponseTopicData(
-                        topic_id=topic.topic_id,
-                        partitions=[
-                            AlterPartitionResponsePartitionData(
-                                partition_index=asked.partition_index,
-                                error_code=code,
-                                leader_id=1,
-                                leader_epoch=asked.leader_epoch,
-                                isr=[member.broker_id for member in asked.new_isr_with_epochs],
-                                partition_epoch=asked.partition_epoch + 1,
-                            )
-                            for asked in topic.partitions
-                        ],
-                    )
-                    for topic in self.requests[-1].topics
-                ]
-            )
-        )
-
-
-class Replicated:
-    """Broker 1 leads partition 0 of a topic that has replicas on 2 and 3, too."""
-
-    def __init__(self, broker: OneBroker, isr: Sequence[int], settings: Mapping[str, str]) -> None:
-        self.broker = broker
-        self.controller = HeldChannel()
-        broker.channel = cast(ControllerChannel, self.controller)
-        for broker_id in (2, 3, 4):
-            broker.register(broker_id)
-        self.topic_id = broker.create_topic(
-            "t", replicas=(1, 2, 3), isr=isr, leader_epoch=5, settings=settings
-        )
-        self.leader: Leader = broker.partitions.leader("t", 0)
-
-    def produce(self, *, acks: int = -1, timeout_ms: int = 1000) -> Any:
-        request = produce_request("t", acks=acks)
-        request.timeout_ms = timeout_ms
-        return self.broker.ask(request, 9)
-
-    def fetch(
-        self,
-        replica_id: int,
-        offset: int,
-        *,
-        epoch: int = 5,
-        last_epoch: int = -1,
-        broker_epoch: int = -1,
-        max_wait_ms: int = 0,
-        log_start: int = 0,
-    ) -> Any:
-        """What a follower is answered; a ``Waiting`` if it has to wait."""
-        wanted = FetchPartition(
-            partition=0,
-            fetch_offset=offset,
-            current_leader_epoch=epoch,
-            last_fetched_epoch=last_epoch,
-            log_start_offset=log_start,
-            partition_max_bytes=1 << 20,
-        )
-        request = FetchRequest(
-            replica_state=ReplicaState(replica_id=replica_id, replica_epoch=broker_epoch),
-            max_wait_ms=max_wait_ms,
-            min_bytes=1,
-            topics=[FetchTopic(topic_id=self.topic_id, partitions=[wanted])],
-        )
-        return self.broker.ask(request, 17)
-
-    def fetched(self, replica_id: int, offset: int, **options: Any) -> PartitionData:
-        answer = self.fetch(replica_id, offset, **options)
-        (topic,) = answer.responses
-        (data,) = topic.partitions
-        assert isinstance(data, PartitionData)
-        return data
-
-    @property
-    def high_watermark(self) -> int:
-        return self.leader.log.high_watermark
-
-    def change(self, **changes: Any) -> None:
-        self.broker.apply(PartitionChangeRecord(partition_id=0, topic_id=self.topic_id, **changes))
-
-
-@asynccontextmanager
-async def replicated(
-    isr: Sequence[int] = (1, 2, 3), settings: Mapping[str, str] | None = None
-) -> AsyncGenerator[Replicated]:
-    async with one_broker() as broker:
-        yield Replicated(broker, isr, settings or {})
 
 
 def reply_in(answer: Any) -> PartitionProduceResponse:
@@ -495,12 +376,15 @@ async def test_refused_proposals(
         assert (cluster.leader.replication.pending is not None) is pending
 
 
+@pytest.mark.acts("replica.lag.time.max.ms")
 async def test_late_followers_are_let_go(autojump_clock: MockClock) -> None:
-    async with replicated() as cluster:
+    async with replicated(of_broker={"replica.lag.time.max.ms": "10000"}) as cluster:
         waiting = cluster.produce()
         cluster.fetched(2, 1)
-        cluster.broker.clock.wall_ms += 30_001
-        await trio.sleep(15)
+        await trio.sleep(5)
+        assert cluster.controller.requests == []
+        cluster.broker.clock.wall_ms += 10_001
+        await trio.sleep(5)
         await settle()
         (asked,) = cluster.controller.requests[0].topics[0].partitions
         assert [each.broker_id for each in asked.new_isr_with_epochs] == [1, 2]
@@ -530,3 +414,113 @@ async def test_one_that_leads_no_longer_is_not_told() -> None:
         await settle()
         assert cluster.leader.replication is not None
         assert cluster.leader.replication.isr == {1, 2}
+
+
+# Offsets and deletion
+
+
+def list_offsets(
+    cluster: Replicated, timestamp: int, *, version: int = 7, replica_id: int = -1
+) -> tuple[int, int]:
+    """Error code and offset."""
+    wanted = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    request = ListOffsetsRequest(
+        topics=[ListOffsetsTopic(name="t", partitions=[wanted])], replica_id=replica_id
+    )
+    found = cluster.broker.ask(request, version).topics[0].partitions[0]
+    return found.error_code, found.offset
+
+
+async def test_until_a_new_leader_knows_what_is_committed_it_does_not_say_where_that_ends() -> None:
+    async with replicated() as cluster:
+        cluster.produce(acks=1)
+        cluster.change(leader=2)
+        cluster.change(leader=1)
+        for timestamp in (-1, 0, -3):
+            assert list_offsets(cluster, timestamp) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+        assert list_offsets(cluster, -1, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+        assert list_offsets(cluster, -2) == (0, 0)
+        assert list_offsets(cluster, -1, replica_id=2) == (0, 1)
+        for follower in (2, 3):
+            cluster.fetched(follower, 1, epoch=7)
+        for timestamp, offset in ((-1, 1), (0, 0), (-3, 0)):
+            assert list_offsets(cluster, timestamp) == (0, offset)
+
+
+async def test_a_follower_answers_debuggers_only() -> None:
+    async with replicated() as cluster:
+        cluster.produce(acks=1)
+        cluster.change(leader=2)
+        assert list_offsets(cluster, -1) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        assert list_offsets(cluster, -1, replica_id=-2) == (0, 1)
+
+
+def delete_records(cluster: Replicated, offset: int) -> Any:
+    partition = DeleteRecordsPartition(partition_index=0, offset=offset)
+    topic = DeleteRecordsTopic(name="t", partitions=[partition])
+    return cluster.broker.ask(DeleteRecordsRequest(topics=[topic], timeout_ms=1000), 2)
+
+
+async def test_records_are_deleted_when_all_live_replicas_have_let_go_of_them() -> None:
+    async with replicated() as cluster:
+        cluster.produce(acks=1)
+        for follower in (2, 3):
+            cluster.fetched(follower, 1)
+        waiting = delete_records(cluster, 1)
+        assert cluster.leader.log.log_start == 1
+        cluster.fetched(2, 1, log_start=1)
+        assert not waiting.is_answered
+        cluster.fetched(3, 1, log_start=1)
+        result = waiting.result().topics[0].partitions[0]
+        assert (result.error_code, result.low_watermark) == (0, 1)
+
+
+async def test_when_they_do_not_in_time_the_answer_says_how_far_they_are() -> None:
+    async with replicated() as cluster:
+        cluster.produce(acks=1)
+        for follower in (2, 3):
+            cluster.fetched(follower, 1)
+        waiting = delete_records(cluster, 1)
+        waiting.expire()
+        result = waiting.result().topics[0].partitions[0]
+        assert (result.error_code, result.low_watermark) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+        cluster.fetched(2, 1, log_start=1)
+        cluster.fetched(3, 1, log_start=1)
+
+
+async def test_a_leadership_that_ends_ends_the_wait_for_deletion() -> None:
+    async with replicated() as cluster:
+        cluster.produce(acks=1)
+        for follower in (2, 3):
+            cluster.fetched(follower, 1)
+        waiting = delete_records(cluster, 1)
+        cluster.change(leader=2)
+        result = waiting.result().topics[0].partitions[0]
+        assert (result.error_code, result.low_watermark) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+
+# Throttled followers
+
+THROTTLED = {"leader.replication.throttled.replicas": "0:1"}
+
+
+@pytest.mark.acts(
+    "leader.replication.throttled.rate",
+    "leader.replication.throttled.replicas",
+    "replication.quota.window.num",
+    "replication.quota.window.size.seconds",
+)
+async def test_a_throttled_follower_that_is_out_of_sync_gets_no_more_than_its_rate() -> None:
+    windows = {"replication.quota.window.num": "2", "replication.quota.window.size.seconds": "10"}
+    async with replicated(isr=(1, 3), settings=THROTTLED, of_broker=windows) as cluster:
+        cluster.broker.config.apply_dynamic({"leader.replication.throttled.rate": "1"}, {})
+        cluster.produce(acks=1)
+        assert cluster.fetched(2, 0).records != b""  # nothing has been copied yet
+        assert cluster.fetched(2, 0).records == b""
+        assert cluster.fetched(3, 0).records != b""  # it is in sync
+        waiting = cluster.fetch(2, 0, max_wait_ms=500)
+        cluster.produce(acks=1)
+        assert not waiting.is_answered
+        cluster.broker.clock.wall_ms += 20_001
+        waiting.expire()
+        assert (await answer_of(waiting)).responses[0].partitions[0].records != b""
