@@ -52,21 +52,47 @@ async def start_later(node: "Node", seconds: float) -> None:
     node.start()
 
 
-@fault(5)
+def absence(chance: Random) -> float:
+    """For how many seconds a node is away: for a moment, or until it is missed, or for long."""
+    return chance.choice((0.01, 0.5, 3.0)) * chance.uniform(0.5, 1.5)
+
+
+@fault(3)
 def kill(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     """As ``kill -9``; it comes back at once, or later."""
     node.kill()
-    nursery.start_soon(start_later, node, chance.choice((0.01, 0.5, 3.0)) * chance.uniform(0.5, 1.5))
+    nursery.start_soon(start_later, node, absence(chance))
+
+
+@fault(3)
+def kill_while_it_writes(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """The same in the middle of what it does with its disk."""
+
+    def now() -> None:
+        node.kill()
+        nursery.start_soon(start_later, node, absence(chance))
+
+    node.disk.interrupt(chance.randint(1, 40), now)
 
 
 @fault(2)
 def lose_power(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     """Its machine stops, and forgets what was not fsynced: only when nobody else lacks anything."""
+    lose_power_if_it_may(world, node, chance, nursery)
+
+
+@fault(2)
+def lose_power_while_it_writes(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """The same in the middle of what it does with its disk."""
+    node.disk.interrupt(chance.randint(1, 40), lambda: lose_power_if_it_may(world, node, chance, nursery))
+
+
+def lose_power_if_it_may(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     if world.fsyncs or world.all_are_in_sync():
         node.lose_power(chance)
-        nursery.start_soon(start_later, node, chance.choice((0.01, 0.5, 3.0)) * chance.uniform(0.5, 1.5))
+        nursery.start_soon(start_later, node, absence(chance))
     else:
-        world.note("  which would be too much now")
+        world.note("to lose power now would be too much")
 
 
 @fault(2)
@@ -113,9 +139,12 @@ def part(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) ->
 
 @fault(5)
 def cut(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
-    """Its connections to another host break."""
+    """Its connections to another host break, at once or while something is under way."""
     hosts = [*world.brokers, *(f"10.0.1.{number}" for number in range(1, 7))]
-    world.network.cut(node.host, chance.choice(hosts))
+    if (sends := chance.randrange(20)) == 0:
+        world.network.cut(node.host, chance.choice(hosts))
+    else:
+        world.network.cut_later(node.host, chance.choice(hosts), sends)
 
 
 @fault(1)
@@ -127,7 +156,7 @@ def refuse(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) 
 
     async def come_back() -> None:
         await trio.sleep(2)
-        node.disk.refuse_nothing()
+        node.disk.leave_alone()
         node.start()
 
     nursery.start_soon(come_back)

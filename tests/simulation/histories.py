@@ -123,11 +123,12 @@ async def _acts(history: History, world: World) -> None:
                     world.note(f"fault: {fault}")
                     FAULTS[fault.name].begin(world, fault, mending)
                 await trio.sleep_until(start + FAULT_SECONDS)
+                for node in world.nodes:
+                    node.disk.leave_alone()
                 mending.cancel_scope.cancel()
             world.note("peace")
             world.network.heal()
             for node in world.nodes:
-                node.disk.refuse_nothing()
                 node.start()
             for producer in producers:
                 producer.is_stopping = True

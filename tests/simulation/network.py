@@ -46,9 +46,16 @@ class Network:
         self.paused: dict[str, None] = {}
         self.doors: dict[Address, MemoryDoor] = {}
         self.connections: dict[Connection, None] = {}
+        self._to_cut: dict[frozenset[str], int] = {}
+        """Hosts, and how many sends between them come through before their connections break."""
         self._numbers = itertools.count(1)
         self._ports = itertools.count(40_000)
         self._changed = trio.Event()
+
+    @property
+    def has_cuts(self) -> bool:
+        """Whether connections are to break before long."""
+        return bool(self._to_cut)
 
     def latency(self) -> float:
         low, high = SLOW_LATENCY_SECONDS if self.chance.random() < self.slow_share else LATENCY_SECONDS
@@ -78,6 +85,7 @@ class Network:
         """Let everything through."""
         self.blocked.clear()
         self.paused.clear()
+        self._to_cut.clear()
         self._release()
 
     def _release(self) -> None:
@@ -92,6 +100,19 @@ class Network:
         for connection in tuple(self.connections):
             if {end.host for end in connection.ends} == {one, other}:
                 connection.cut()
+
+    def cut_later(self, one: str, other: str, sends: int) -> None:
+        """The same when they have sent so many times, so that something is under way."""
+        self._to_cut[frozenset((one, other))] = sends
+
+    def note_send(self, one: str, other: str) -> None:
+        """One of two hosts has just sent something to the other."""
+        hosts = frozenset((one, other))
+        if hosts in self._to_cut:
+            self._to_cut[hosts] -= 1
+            if self._to_cut[hosts] <= 0:
+                del self._to_cut[hosts]
+                self.cut(one, other)
 
     def lose(self, host: str, *, is_silent: bool) -> None:
         """A process has ended, or, ``is_silent``, its machine: its connections end, and its doors close."""
@@ -171,6 +192,8 @@ class Way:
             return
         self._under_way.append(data)
         self._schedule()
+        if self._network.has_cuts:
+            self._network.note_send(self.source.host, self.target.host)
 
     def _schedule(self) -> None:
         self._arrival = max(self._arrival, trio.current_time() + self._network.latency())
@@ -212,7 +235,7 @@ class Way:
         chance = self._network.chance
         data = b"".join(self._under_way)
         self._under_way.clear()
-        kept = data[: chance.randrange(len(data) + 1)]
+        kept = data[: chance.choice((0, len(data), chance.randrange(len(data) + 1)))]
         delay = self._network.latency()
         reset_at = trio.current_time() + delay
         target = self.target

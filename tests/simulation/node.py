@@ -75,6 +75,33 @@ class _Lines(TextIOBase):
         return len(text)
 
 
+class Disk(MemoryFileSystem):
+    """A file system that can call somebody in the middle of what is done with it."""
+
+    def __init__(self, *, now_ms: Callable[[], int]) -> None:
+        super().__init__(now_ms=now_ms)
+        self._changes_left = 0
+        self._then: Callable[[], None] | None = None
+
+    def interrupt(self, changes: int, then: Callable[[], None]) -> None:
+        """Call ``then`` just before so many changes from now."""
+        self._changes_left = changes
+        self._then = then
+
+    def leave_alone(self) -> None:
+        """Forget faults that have not happened."""
+        self._then = None
+        self.refuse_nothing()
+
+    def _mutates(self) -> bool:
+        if self._then is not None:
+            self._changes_left -= 1
+            if self._changes_left <= 0:
+                then, self._then = self._then, None
+                then()
+        return False
+
+
 class Node:
     """``services`` are those of the process that runs, else None."""
 
@@ -87,7 +114,7 @@ class Node:
         self.services: Services | None = None
         self.is_ready = False
         self.clock = SimulatedClock(world.trio_clock)
-        self.disk = MemoryFileSystem(now_ms=self.clock.now_ms)
+        self.disk = Disk(now_ms=self.clock.now_ms)
         self._scope: trio.CancelScope | None = None
         self._stop = trio.Event()
         self._ended = trio.Event()
@@ -186,7 +213,7 @@ class Node:
 
     def _end_process(self, *, is_silent: bool) -> None:
         """The old process keeps a disk of its own, on which it may finish what it cannot leave undone."""
-        disk = MemoryFileSystem(now_ms=self.clock.now_ms)
+        disk = Disk(now_ms=self.clock.now_ms)
         disk._root = copy.deepcopy(self.disk._root)
         self.disk = disk
         scope = self._scope
