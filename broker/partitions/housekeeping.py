@@ -9,6 +9,8 @@ import trio
 from storage.errors import DiskFailure, StorageError
 
 if TYPE_CHECKING:
+    from broker.partitions.follower import Follower
+    from broker.partitions.leader import Leader
     from broker.partitions.manager import PartitionManager
     from broker.services import Services
     from storage.log_directory import LogDirectory
@@ -127,15 +129,16 @@ class _House:
         """Fsync what has waited for ``flush.ms``."""
         now_ms = self._services.clock.now_ms()
         seen: dict[PartitionLog, tuple[int, int]] = {}
-        for leader in self._manager.open_leaders:
-            log = leader.log
+        replicas: list[Leader | Follower] = [*self._manager.open_leaders, *self._manager.open_followers]
+        for replica in replicas:
+            log = replica.log
             if log.recovery_point == log.log_end:
                 continue
             recovery_point, since_ms = self._unflushed_since.get(log, (-1, now_ms))
             if recovery_point != log.recovery_point:
                 since_ms = now_ms
             seen[log] = log.recovery_point, since_ms
-            if now_ms - since_ms >= leader.settings.flush_ms:
+            if now_ms - since_ms >= replica.settings.flush_ms:
                 await self._manager.flush(log)
         self._unflushed_since = seen
 
