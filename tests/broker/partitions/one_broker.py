@@ -371,15 +371,17 @@ async def one_broker(
     paths: Sequence[str] = (PATH,),
     offline: Sequence[str] = (),
     node_id: int = NODE_ID,
+    prepare: Callable[[OneBroker], None] = lambda _: None,
 ) -> AsyncGenerator[OneBroker]:
     """A broker with an empty disk and cluster, or with what is given.
 
     Where it has several directories they have ids: see ``directory_id``.  Those in ``offline`` could not be
-    opened.  Leaving the block is a crash: nothing is closed.
+    opened.  ``prepare`` may put other services in place.  Leaving the block is a crash: nothing is closed.
     """
     if file_system is None:
         file_system = MemoryFileSystem(now_ms=lambda: START_MS)
     broker = OneBroker(settings or {}, file_system, paths, node_id)
+    prepare(broker)
     if image is not None:
         broker.image = image
         broker._topics_made = image.offset  # so that new ones get other ids
