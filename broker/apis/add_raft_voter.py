@@ -13,13 +13,15 @@ from protocol.uuids import ZERO_UUID
 
 def handle(request: AddRaftVoterRequest, call: Call) -> AddRaftVoterResponse | Waiting[AddRaftVoterResponse]:
     """The request's timeout is passed over, as in Kafka, which waits as long as for any voter."""
+    changes = call.services.voter_changes
     try:
-        call.services.voter_changes.check_cluster(request.cluster_id)
-        refused = call.services.voter_changes.add(find_candidate(request, call))
+        changes.check_cluster(request.cluster_id)
+        changes.check_leader()
+        changed = changes.add(find_candidate(request, call), waits_for_commit=request.ack_when_committed)
     except KafkaError as error:
-        return refusal(error)
+        return respond(error)
     answer: Waiting[AddRaftVoterResponse] = Waiting(droppable=True)
-    refused.notify(lambda: answer.answer(refusal(refused.result())))
+    changed.notify(lambda: answer.answer(respond(changed.result())))
     return answer
 
 
@@ -41,5 +43,7 @@ def find_candidate(request: AddRaftVoterRequest, call: Call) -> Candidate:
     return Candidate(request.voter_id, request.voter_directory_id, endpoints)
 
 
-def refusal(error: KafkaError) -> AddRaftVoterResponse:
+def respond(error: KafkaError | None) -> AddRaftVoterResponse:
+    if error is None:
+        return AddRaftVoterResponse(error_message=None)
     return AddRaftVoterResponse(error_code=error.code, error_message=fitting(error.message))

@@ -7,6 +7,7 @@ import os
 from typing import Final
 
 from broker.network.call import Call
+from broker.raft.replicas import ReplicaKey
 from broker.raft.serving import Standing, is_metadata, is_this_cluster, standing
 from broker.raft.snapshots import SnapshotId as StoredSnapshot
 from protocol.error_codes import ErrorCode
@@ -36,6 +37,8 @@ def handle(request: FetchSnapshotRequest, call: Call) -> FetchSnapshotResponse:
     now = standing(call.services)
     if is_metadata(topic.name, asked.partition):
         told = read_piece(now, asked, request.max_bytes)
+        if not told.error_code and now.raft is not None:
+            now.raft.note_sign(ReplicaKey(request.replica_id, asked.replica_directory_id))
     else:
         told = FetchSnapshotResponsePartitionSnapshot(
             index=asked.partition,

@@ -272,9 +272,10 @@ class ControllerService:
 
     def _finish_committed(self) -> None:
         """Publish and answer what is committed, in its order."""
-        raft, uncommitted = self._raft, self._uncommitted
-        while raft is not None and uncommitted and uncommitted[0].end_offset <= raft.high_watermark:
-            one = uncommitted.popleft()
+        while (raft := self._raft) is not None and self._uncommitted:
+            if self._uncommitted[0].end_offset > raft.high_watermark:
+                return
+            one = self._uncommitted.popleft()
             if one.image is not None and one.changes is not None:
                 raft.feed.publish(one.image, one.changes)
             one.done(one.outcome)

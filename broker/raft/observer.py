@@ -182,7 +182,10 @@ class Observer:
             quorum.become_unattached(current.leader_epoch)
             return False
         agrees = quorum.become_follower(current.leader_epoch, current.leader_id, address)
-        return agrees and not is_later and error not in _OF_NO_LEADER
+        counts = agrees and not is_later and error not in _OF_NO_LEADER
+        if counts and not error:
+            quorum.note_answer()
+        return counts
 
     def _refused(self, error: int) -> Outcome:
         if error != ErrorCode.BROKER_NOT_AVAILABLE:  # it is about to stop

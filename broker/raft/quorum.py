@@ -4,16 +4,19 @@ It leads, or it follows the leader, or it looks for one.  Which it is may change
 things never happen: that it goes back to an older epoch, and that it believes in two leaders of one.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from broker.metadata.feed import MetadataFeed
-from broker.metadata.replay import Replay
+from broker.metadata.image import MetadataImage
+from broker.metadata.replay import MetadataChanges, Replay
 from broker.network.call import Address
 from broker.raft.batches import KRaftNotes
 from broker.raft.log import Loaded, MetadataLog
+from broker.raft.replicas import ReplicaKey
 from broker.raft.service import RaftService
 from broker.raft.snapshotting import Snapshotting
 from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter
@@ -64,9 +67,15 @@ class Quorum:
         self._leader_address: Address | None = None
         self._listeners: list[Callable[[], None]] = []
         self._role_changed = trio.Event()
-        self._following = trio.CancelScope()
+        self._at_work = trio.CancelScope()
         self._static_voters = _static_voters(services)
         self._caught_up = trio.Event()
+        self.patience_ends = math.inf
+        """Trio's time at which this node, if it votes, wants to lead itself: nobody else seems to."""
+        self._has_heard_leader = False
+        feed.on_publish(self._note_published)
+        self.successors: Sequence[ReplicaKey] = ()
+        """Who is to lead next, if this node has just resigned of its own will."""
 
     # What everybody may ask
 
@@ -104,11 +113,16 @@ class Quorum:
         return find_voter(voters, node_id, self.directory_id) is not None
 
     @property
+    def hears_leader(self) -> bool:
+        """Whether another node that leads has answered in this epoch, and not too long ago."""
+        return self._has_heard_leader and trio.current_time() < self.patience_ends
+
+    @property
     def leader_address(self) -> Address | None:
         """Where another node that leads can be asked, as answers or voters say; None if unknown."""
         if self.leader_id == NOBODY or self.is_leader:
             return None
-        return self._leader_address or self._voter_address(self.leader_id)
+        return self._leader_address or self.voter_address(self.leader_id)
 
     def controller_address(self) -> Address | None:
         """Where the active controller listens, by the first listener name of controllers; None if unknown."""
@@ -129,10 +143,11 @@ class Quorum:
 
     def find_voter_addresses(self) -> list[Address]:
         """Where voters other than this node listen."""
-        found = [self._voter_address(voter.id) for voter in self.voters if voter.id != self._services.node_id]
+        found = [self.voter_address(voter.id) for voter in self.voters if voter.id != self._services.node_id]
         return [address for address in found if address is not None]
 
-    def _voter_address(self, voter_id: int) -> Address | None:
+    def voter_address(self, voter_id: int) -> Address | None:
+        """Where a voter listens, by the first listener name of controllers; None if unknown."""
         name = self._services.config.controller_listener_names[0].upper()
         for voter in self.voters:
             if voter.id == voter_id:
@@ -147,7 +162,10 @@ class Quorum:
         """This node leads since ``raft`` has begun its epoch."""
         self.raft = raft
         self.followed = None
-        self._caught_up.set()
+        if raft.image is raft.latest:
+            self._caught_up.set()
+        # Nobody else may have its vote in this epoch, not even when it does not lead any more.
+        self.voted_id, self.voted_directory_id = self._services.node_id, self.directory_id
         self._note(raft.epoch, self._services.node_id, None)
         self._change_role()
 
@@ -176,8 +194,10 @@ class Quorum:
         if state is not None and state.leader_epoch >= self.epoch:
             self.epoch = state.leader_epoch
             self.voted_id, self.voted_directory_id = state.voted_id, state.voted_directory_id
-            if state.leader_id != self._services.node_id:  # it has lost what a leader knows
+            if state.leader_id != self._services.node_id:
                 self.leader_id = state.leader_id
+            else:  # it has lost what a leader knows, and nobody else has its vote
+                self.voted_id, self.voted_directory_id = self._services.node_id, self.directory_id
         self._change_role()
 
     def new_leader(self, loaded: Loaded) -> RaftService:
@@ -252,6 +272,44 @@ class Quorum:
         self._note(self.epoch, NOBODY, None)
         self._change_role()
 
+    def hand_over(self) -> None:
+        """Resign and tell the other voters, so that one of them leads soon: who has most of the log, at best."""
+        if self.raft is not None:
+            self.successors = self.raft.replicas.by_progress()
+            self.resign()
+
+    def note_answer(self) -> None:
+        """The leader has answered as one."""
+        self._has_heard_leader = True
+        self._be_patient()
+
+    def hurry(self, seconds: float) -> None:
+        """The leader has resigned: so long this node waits for another one, if it votes."""
+        self._has_heard_leader = False
+        self.postpone(seconds)
+        self._tell_change()
+
+    def postpone(self, seconds: float) -> None:
+        """Want to lead after so long, and not before."""
+        self.patience_ends = trio.current_time() + seconds
+
+    def _note_published(self, _image: MetadataImage, _changes: MetadataChanges) -> None:
+        """A leader publishes everything that it found in its log at once, when it is committed."""
+        if self.is_leader:
+            self._caught_up.set()
+
+    def _be_patient(self) -> None:
+        if self.is_leader:
+            self.patience_ends = math.inf
+            return
+        config = self._services.config
+        if self.leader_id != NOBODY:
+            wait_ms: float = config.get("controller.quorum.fetch.timeout.ms")
+        else:  # at random, so that two nodes do not want to lead at the same time for ever
+            timeout_ms = config.get("controller.quorum.election.timeout.ms")
+            wait_ms = timeout_ms * (1 + self._services.identifiers.random.random())
+        self.patience_ends = trio.current_time() + wait_ms / 1000
+
     def complete_log(self) -> Loaded:
         """All of the log, committed or not: what a new leader goes on from.
 
@@ -285,32 +343,53 @@ class Quorum:
         self.epoch = epoch
         self.leader_id = leader_id
         self._leader_address = address
-        changed, self.changed = self.changed, trio.Event()
-        changed.set()
+        self._has_heard_leader = False
+        self._be_patient()
+        self._tell_change()
         for listener in self._listeners:
             listener()
 
+    def _tell_change(self) -> None:
+        changed, self.changed = self.changed, trio.Event()
+        changed.set()
+
     def _change_role(self) -> None:
-        self._following.cancel()
+        self._at_work.cancel()
         role_changed, self._role_changed = self._role_changed, trio.Event()
         role_changed.set()
 
     # At work
 
     async def run(self) -> None:
-        """Follow whoever leads, for ever, as long as this node does not.
+        """Do what a leader does beside committing, or else follow whoever leads, for ever.
 
         Raises CorruptFile where what is committed cannot be applied, and DiskFailure.
         """
         while True:
             role_changed = self._role_changed
-            if self.followed is not None:
-                from broker.raft.observer import Observer  # a node that leads does not need it
-
-                observer = Observer(self._services, self, self.followed)
-                with trio.CancelScope() as self._following:
-                    await observer.run(self._caught_up.set)
+            with trio.CancelScope() as self._at_work:
+                if self.raft is not None:
+                    await self._lead(self.raft)
+                elif self.followed is not None:
+                    await self._follow(self.followed)
             await role_changed.wait()
+
+    async def _lead(self, raft: RaftService) -> None:
+        await raft.has_company.wait()
+        from broker.raft.duties import LeaderDuties  # a node that is alone does not need it
+
+        await LeaderDuties(self._services, self, raft).run()
+
+    async def _follow(self, followed: "FollowedLog") -> None:
+        from broker.raft.campaign import Campaign
+        from broker.raft.observer import Observer
+
+        if self.patience_ends == math.inf:
+            self._be_patient()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(Observer(self._services, self, followed).run, self._caught_up.set)
+            if "controller" in self._services.config.get("process.roles"):
+                nursery.start_soon(Campaign(self._services, self).run)
 
 
 def _static_voters(services: "Services") -> VoterSet:

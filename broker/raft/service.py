@@ -73,6 +73,8 @@ class RaftService:
         """Called when another voter's fetch has committed something."""
         self.has_company = trio.Event()
         """Set when another node has fetched, or votes."""
+        self._heard: dict[int, float] = {}
+        """Trio's time of the last sign of life of each other node."""
         self.voters_offset = -1
         """Where the latest record of the voters lies that this leader has appended."""
         self._epoch_start = -1
@@ -229,10 +231,19 @@ class RaftService:
 
     def note_fetch(self, replica: ReplicaKey, offset: int) -> None:
         """Another node has fetched from ``offset`` on: it has everything below."""
-        self.has_company.set()
+        self.note_sign(replica)
         if self.replicas.note_fetch(replica, offset, self.log.end_offset, self.now_ms()):
             self.commit()
             self.on_commit()
+
+    def note_sign(self, replica: ReplicaKey) -> None:
+        """Another node is there, and takes this one for the leader."""
+        self.has_company.set()
+        self._heard[replica.id] = trio.current_time()
+
+    def heard_at(self, node_id: int) -> float | None:
+        """Trio's time at which this node was heard of last; None if it was not in this epoch."""
+        return self._heard.get(node_id)
 
     def _wake_parked(self) -> None:
         parked, self.parked = self.parked, set()

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.metadata.topic_names import CLUSTER_METADATA
+from broker.raft.voters import VoterEndpoint
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
     from broker.raft.log import MetadataLog
     from broker.raft.service import RaftService
     from broker.raft.snapshots import SnapshotId
-    from broker.raft.voters import VoterEndpoint
     from broker.services import Services
 
 METADATA_PARTITION: Final = 0
@@ -24,7 +24,7 @@ class Standing(NamedTuple):
     epoch: int
     leader_id: int
     """-1 if it is not known who leads."""
-    endpoints: "tuple[VoterEndpoint, ...]"
+    endpoints: tuple[VoterEndpoint, ...]
     """The leader's, as far as they are known."""
     log: "MetadataLog"
     """This node's own."""
@@ -59,6 +59,10 @@ def standing(services: "Services") -> Standing:
     else:
         voter = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
         endpoints = () if voter is None else voter.endpoints
+        address = quorum.leader_address
+        if not endpoints and address is not None:
+            name = services.config.controller_listener_names[0]
+            endpoints = (VoterEndpoint(name, address.host, address.port),)
     return Standing(quorum.epoch, quorum.leader_id, endpoints, quorum.log, quorum.raft)
 
 

@@ -1,23 +1,27 @@
-"""Voters that come and go (KIP-853), as far as a quorum can change in which only one node votes.
+"""Voters that come and go (KIP-853), one at a time: how the controller is handed over.
 
-A voter must have the whole log before it may vote.  Nobody can copy this log yet, so that the answer to one
-that asks to be added is that it lags behind; and who votes alone cannot go.
+A voter must have the whole log before it may vote, and who votes alone cannot go.  A voter set counts from
+the moment at which it stands in the log, and is committed by a majority of its own.
 """
 
 import struct
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
+from broker.controller.decision import Decision
 from broker.network.waiting import Waiting
+from broker.raft.replicas import ReplicaKey
+from broker.raft.voters import Voter, VoterEndpoint, VoterSet, find_voter, replace_voter
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError, KafkaError
 from protocol.uuids import uuid_to_text
 
 if TYPE_CHECKING:
-    from broker.raft.voters import VoterSet
+    from broker.metadata.image import MetadataImage
+    from broker.raft.service import RaftService
     from broker.services import Services
 
 FIRST_WITH_LEVELS_FROM_0: Final = 4
@@ -45,15 +49,16 @@ class Candidate(NamedTuple):
 
 
 class VoterChanges:
-    """Decides about voters; at most one candidate is looked at.
+    """Decides about voters; at most one change is under way.
 
-    Its methods raise the ``KafkaError`` with which a request is refused at once.
+    Its methods raise the ``KafkaError`` with which a request is refused at once; what they return is answered
+    with one, or with None when the new voter set is committed.
     """
 
     def __init__(self, services: "Services", nursery: trio.Nursery) -> None:
         self._services = services
         self._nursery = nursery
-        self._is_adding = False
+        self._is_changing = False
         self._failed_id = -1
         self._next_try = 0.0
         """Trio's time: not before then is ``_failed_id`` asked again."""
@@ -72,8 +77,16 @@ class VoterChanges:
                 f'The given id "{cluster_id}" doesn\'t match the cluster id "{known}"',
             )
 
-    def add(self, candidate: Candidate) -> Waiting[KafkaError]:
-        """Ask the candidate which kraft.version it supports; the answer is why it cannot vote."""
+    def check_leader(self) -> None:
+        """Whether this node leads: only then can it say more."""
+        if not self._services.quorum.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def add(self, candidate: Candidate, *, waits_for_commit: bool) -> Waiting[KafkaError | None]:
+        """Let a candidate vote that supports this kraft.version and has the log.
+
+        If not ``waits_for_commit``, the answer comes when it votes.
+        """
         host, port = candidate.endpoints[self.listener]
         voters = self._voters("adding")
         if any(voter.id == candidate.id for voter in voters):
@@ -85,67 +98,161 @@ class VoterChanges:
             raise KafkaError(
                 ErrorCode.REQUEST_TIMED_OUT, f"New voter {candidate} is not ready to receive requests"
             )
-        self._is_adding = True
-        waiting: Waiting[KafkaError] = Waiting(droppable=True)
-        self._nursery.start_soon(self._find_out, candidate, host, port, waiting)
-        return waiting
 
-    def remove(self, voter_id: int, directory_id: bytes) -> NoReturn:
-        """Say why this voter stays: it is no voter, or the only one."""
+        async def find_voters() -> VoterSet:
+            kraft_versions = await self._find_out(candidate, host, port)
+            endpoints = [VoterEndpoint(name, *address) for name, address in candidate.endpoints.items()]
+            voter = Voter(candidate.id, candidate.directory_id, tuple(endpoints), kraft_versions)
+            return (*voters, voter)
+
+        return self._begin(find_voters, waits_for_commit=waits_for_commit)
+
+    def remove(self, voter_id: int, directory_id: bytes) -> Waiting[KafkaError | None]:
+        """Let a voter vote no longer.  If it is this node, it resigns when that is committed."""
         voters = self._voters("removing")
-        raise KafkaError(
-            ErrorCode.VOTER_NOT_FOUND,
-            f"Cannot remove voter {shown(voter_id, directory_id)} from the set of voters {all_shown(voters)}",
-        )
+        rest = tuple(voter for voter in voters if (voter.id, voter.directory_id) != (voter_id, directory_id))
+        if not rest or len(rest) == len(voters):
+            raise KafkaError(
+                ErrorCode.VOTER_NOT_FOUND,
+                f"Cannot remove voter {shown(voter_id, directory_id)} from the set of voters "
+                f"{all_shown(voters)}",
+            )
 
-    def _voters(self, doing: str) -> "VoterSet":
+        async def find_voters() -> VoterSet:
+            return rest
+
+        return self._begin(find_voters, waits_for_commit=True)
+
+    def update(self, changed: Voter) -> None:
+        """Note where a voter listens now, and which kraft.versions it supports."""
+        voters = self._voters("updating")
+        level = self._services.controller.raft.kraft_version
+        low, high = changed.kraft_versions
+        if not low <= level <= high:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        if find_voter(voters, changed.id, changed.directory_id) is None:
+            raise KafkaError(ErrorCode.VOTER_NOT_FOUND)
+        raft = self._services.controller.raft
+        raft.note_sign(ReplicaKey(changed.id, changed.directory_id))
+
+        def command(_: "MetadataImage") -> Decision[None]:
+            raft.change_voters(replace_voter(raft.voters, changed))
+            return Decision((), None)
+
+        self._services.controller.submit(command, lambda _: None)
+
+    def _voters(self, doing: str) -> VoterSet:
         """Who votes, if that can be changed now."""
-        if self._is_adding:
+        if self._is_changing:
             raise KafkaError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 "Request timed out waiting for leader to handle previous voter change request",
             )
         raft = self._services.controller.raft
+        if raft.high_watermark < 0:
+            raise KafkaError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                "Request timed out waiting for leader to establish HWM and fence previous voter changes",
+            )
         if raft.kraft_version < 1:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 f"Cluster doesn't support {doing} voter because the kraft.version feature is "
                 f"{raft.kraft_version}",
             )
+        if raft.voters_offset >= raft.high_watermark:
+            raise KafkaError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                "Request timed out waiting for voters to commit the latest voter change at "
+                f"Optional[{raft.voters_offset}] with HWM {raft.high_watermark}",
+            )
         return raft.voters
 
-    async def _find_out(
-        self, candidate: Candidate, host: str, port: int, waiting: Waiting[KafkaError]
+    def _begin(
+        self, find_voters: Callable[[], Awaitable[VoterSet]], *, waits_for_commit: bool
+    ) -> Waiting[KafkaError | None]:
+        self._is_changing = True
+        waiting: Waiting[KafkaError | None] = Waiting(droppable=True)
+        self._nursery.start_soon(self._change, find_voters, waiting, waits_for_commit)
+        return waiting
+
+    async def _change(
+        self,
+        find_voters: Callable[[], Awaitable[VoterSet]],
+        waiting: Waiting[KafkaError | None],
+        waits_for_commit: bool,
     ) -> None:
-        config = self._services.config
-        code, message = ErrorCode.REQUEST_TIMED_OUT, "The request timed out."
+        """Change the voters, and give up waiting, but not the change, when it takes too long."""
+        raft = self._services.controller.raft
+        outcome: KafkaError | None = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+        written: Waiting[KafkaError | None] | None = None
+        timeout_ms = self._services.config.get("controller.quorum.request.timeout.ms")
         try:
-            with trio.move_on_after(config.get("controller.quorum.request.timeout.ms") / 1000):
-                code, message = self._judge(candidate, await ask_kraft_versions(host, port))
+            with trio.move_on_after(timeout_ms / 1000):
+                written = self._write(raft, await find_voters(), None if waits_for_commit else waiting)
+                outcome = await written.wait()
+        except KafkaError as error:
+            outcome = error
+        finally:
+            self._is_changing = False
+        waiting.answer(outcome)
+        if written is None or await written.wait() is not None:
+            return
+        if not raft.replicas.leader_votes and self._services.quorum.raft is raft:
+            self._services.log.info("this node votes no longer about who is the controller, and resigns")
+            self._services.quorum.hand_over()
+
+    def _write(
+        self, raft: "RaftService", voters: VoterSet, at_once: Waiting[KafkaError | None] | None
+    ) -> Waiting[KafkaError | None]:
+        """Append a voter set, which answers ``at_once``; what is returned is answered by its commit."""
+        committed: Waiting[KafkaError | None] = Waiting()
+
+        def command(_: "MetadataImage") -> Decision[None]:
+            raft.change_voters(voters)
+            self._services.log.info(f"voters about the controller are from now on {_names(voters)}")
+            if at_once is not None:
+                at_once.answer(None)
+            return Decision((), None)
+
+        def done(outcome: KafkaError | None) -> None:
+            if outcome is not None and outcome.code == ErrorCode.NOT_CONTROLLER:
+                outcome = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            committed.answer(outcome)
+
+        self._services.controller.submit(command, done)
+        return committed
+
+    async def _find_out(self, candidate: Candidate, host: str, port: int) -> tuple[int, int]:
+        """The kraft.versions that the candidate supports.  Raises KafkaError if it cannot vote."""
+        config = self._services.config
+        try:
+            answer = await ask_kraft_versions(host, port)
         except (OSError, ValueError, DecodeError) as error:
             self._services.log.warn_seldom(f"node {candidate.id}, which is to vote, cannot be asked: {error}")
-            message = _returned(ErrorCode.BROKER_NOT_AVAILABLE)
             self._failed_id = candidate.id
             self._next_try = trio.current_time() + config.get("controller.quorum.retry.backoff.ms") / 1000
-        finally:
-            self._is_adding = False
-        waiting.answer(KafkaError(code, message))
-
-    def _judge(self, candidate: Candidate, answer: "KRaftVersions") -> tuple[ErrorCode, str]:
+            raise KafkaError(
+                ErrorCode.REQUEST_TIMED_OUT, _returned(ErrorCode.BROKER_NOT_AVAILABLE)
+            ) from error
         if answer.error:
-            return ErrorCode.REQUEST_TIMED_OUT, _returned(answer.error)
-        level = self._services.controller.raft.kraft_version
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, _returned(answer.error))
+        raft = self._services.controller.raft
+        level = raft.kraft_version
         low, high = answer.range or (0, 0)
         if not low <= level <= high:
             told = f"(min: {low}, max: {high}" if answer.range else "(min: 0, max: 0)"
-            return ErrorCode.INVALID_REQUEST, (
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
                 f"Aborted add voter operation for {candidate} since the kraft.version range {told} "
-                f"doesn't support the finalized version {level}"
+                f"doesn't support the finalized version {level}",
             )
-        return (
-            ErrorCode.REQUEST_TIMED_OUT,
-            f"Aborted add voter operation for {candidate} since it is lagging behind",
-        )
+        if not raft.replicas.is_caught_up(ReplicaKey(candidate.id, candidate.directory_id), raft.now_ms()):
+            raise KafkaError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"Aborted add voter operation for {candidate} since it is lagging behind",
+            )
+        return low, high
 
 
 @asynccontextmanager
@@ -215,8 +322,12 @@ def shown(voter_id: int, directory_id: bytes) -> str:
     return f"ReplicaKey(id={voter_id}, directoryId={uuid_to_text(directory_id)})"
 
 
-def all_shown(voters: "Sequence[tuple[int, bytes]] | VoterSet") -> str:
+def all_shown(voters: Sequence[tuple[int, bytes]] | VoterSet) -> str:
     return f"[{', '.join(shown(voter[0], voter[1]) for voter in voters)}]"
+
+
+def _names(voters: VoterSet) -> str:
+    return " and ".join(f"node {voter.id}" for voter in voters)
 
 
 def _returned(code: int) -> str:

@@ -8,13 +8,10 @@ KAFKA_S_CONTROLLER = {
 }
 """The keys that Apache Kafka 4.4.0 announces there."""
 
-OF_THE_QUORUM = {52, 53, 54, 82}
-"""Of these, what other controllers ask."""
-
 
 def test_a_controller_is_asked_what_kafka_s_is() -> None:
     keys = {int(api.key) for api in served(on_controller=True, unstable_versions=False)}
-    assert keys == KAFKA_S_CONTROLLER - OF_THE_QUORUM
+    assert keys == KAFKA_S_CONTROLLER
 
 
 def test_telemetry_is_answered_and_not_announced() -> None:

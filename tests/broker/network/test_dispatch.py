@@ -213,7 +213,7 @@ def test_a_request_that_cannot_be_handled_yet_is_started_again(desk: Desk) -> No
     [
         (struct.pack(">hhih", 999, 0, 1, -1), "API key 999 is not served on PLAINTEXT"),
         (struct.pack(">hhih", -1, 0, 1, -1), "API key -1 is not served"),
-        (struct.pack(">hhih", ApiKey.VOTE, 0, 1, -1), "API key 52 is not served"),
+        (struct.pack(">hhih", 4, 0, 1, -1), "API key 4 is not served"),
         (struct.pack(">hhih", ApiKey.HEARTBEAT, 5, 1, -1), "Heartbeat has no version 5"),
         (struct.pack(">hhih", ApiKey.HEARTBEAT, -1, 1, -1), "Heartbeat has no version -1"),
         (struct.pack(">hhih", ApiKey.PRODUCE, 2, 1, -1), "Produce has no version 2"),
