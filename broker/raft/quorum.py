@@ -273,7 +273,7 @@ class Quorum:
         self._change_role()
 
     def hand_over(self) -> None:
-        """Resign and tell the other voters, so that one of them leads soon: who has most of the log, at best."""
+        """Resign and tell the other voters, so that soon one leads: who has most of the log, at best."""
         if self.raft is not None:
             self.successors = self.raft.replicas.by_progress()
             self.resign()
