@@ -11,8 +11,8 @@ from trio.testing import MockClock
 from protocol.records.batch import read_batches
 from protocol.records.builder import build_batch
 from storage.partition_log import PartitionLog
-from tests.broker.partitions.one_broker import START_MS
 from tests.broker.partitions.machines import Replicated, replicated
+from tests.broker.partitions.one_broker import START_MS
 
 TOPIC = "t"
 PARTITIONS = 2
