@@ -23,6 +23,7 @@ from broker.metadata.formatting import Format, format_directories
 from broker.metadata.image import Endpoint, MetadataImage
 from broker.metadata.producer_ids import ProducerIds
 from broker.network.call import Address, Call, ConnectionState, Listener
+from broker.network.transport import SocketTransport
 from broker.network.waiting import Waiting
 from broker.raft.service import RaftService
 from broker.raft.voters import VoterEndpoint
@@ -77,6 +78,7 @@ class ControllerNode:
         settings: Mapping[str, str] | None = None,
         *,
         seed: int = 1,
+        node_id: int = NODE_ID,
         metadata_version: int = 33,
         feature_levels: Mapping[str, int] | None = None,
     ) -> None:
@@ -88,7 +90,7 @@ class ControllerNode:
         self.lines = Lines()
         self.format = Format(
             CLUSTER_ID,
-            NODE_ID,
+            node_id,
             metadata_version,
             (VoterEndpoint(CONTROLLER.name, CONTROLLER.host, CONTROLLER.port),),
             feature_levels or {},
@@ -97,10 +99,11 @@ class ControllerNode:
         self.services.clock = self.clock
         self.services.identifiers = Identifiers(seed)
         self.services.log = Log(self.lines)
-        self.services.config = BrokerConfig({"node.id": str(NODE_ID), **(settings or {})})
-        self.services.node_id = NODE_ID
+        self.services.config = BrokerConfig({"node.id": str(node_id), **(settings or {})})
+        self.services.transport = SocketTransport()
+        self.services.node_id = node_id
         self.services.cluster_id = CLUSTER_ID
-        self.services.advertised = Advertised(NODE_ID)
+        self.services.advertised = Advertised(node_id)
         self.broker_endpoints = [PLAINTEXT]
         self.controller_endpoints = [CONTROLLER]
         self.directory: LogDirectory
@@ -128,10 +131,11 @@ class ControllerNode:
             now_ms=self.clock.now_ms(),
         )
         if self.directory.properties is None:
+            is_controller = "controller" in self.services.config.get("process.roles")
             format_directories(
                 self.file_system,
-                DIRECTORY,
-                [],
+                DIRECTORY if is_controller else None,
+                [] if is_controller else [DIRECTORY],
                 self.format,
                 new_id=identifiers.uuid,
                 now_ms=self.clock.now_ms(),
