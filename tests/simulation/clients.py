@@ -15,7 +15,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.records.batch import read_batches
+from protocol.records.batch import RecordBatch, read_batches
 from protocol.records.builder import build_batch
 from protocol.schema import Message
 from tests.simulation.invariants import InvariantBroken
@@ -182,6 +182,8 @@ class Producer(Client):
             await self.back_off()
         self._sequences[partition] += len(values)
         self.note(f"acknowledged {partition[0]}-{partition[1]} {offset} {values}")
+        if offset >= 0:
+            self.world.watch.acknowledged(self.name, partition, offset, values)
         self.world.ledger.acknowledged.append(Acknowledged(partition, offset, tuple(values)))
 
     async def produce_once(
@@ -398,10 +400,11 @@ class Reader(Client):
             if batch.is_control:
                 in_aborted.pop(batch.producer_id, None)
             elif not (batch.is_transactional and batch.producer_id in in_aborted):
-                self._read(batch.base_offset, [record.value or b"" for record in batch.records()])
+                self._read(batch, [record.value or b"" for record in batch.records()])
             self.position = batch.next_offset
 
-    def _read(self, base_offset: int, values: list[bytes]) -> None:
+    def _read(self, batch: RecordBatch, values: list[bytes]) -> None:
+        base_offset = batch.base_offset
         self.note(f"reads {self.partition[0]}-{self.partition[1]} {base_offset} {values}")
-        self.world.watch.reader_sees(self.name, self.partition, base_offset, values)
+        self.world.watch.reader_sees(self.name, self.partition, batch, values)
         self._values += ((base_offset + number, value) for number, value in enumerate(values))

@@ -8,7 +8,7 @@ one node at a time, and by no other before it is in sync again (min ISR - 1), un
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import read_batches
+from protocol.records.batch import RecordBatch, read_batch, read_batches
 from storage.partition_log import PartitionLog
 from tests.simulation.ledger import Partition
 
@@ -52,9 +52,10 @@ class Watch:
         self.committed: dict[Partition, dict[int, bytes]] = {}
         """Batches below a high watermark that somebody has seen, by their base offsets."""
         self.committed_end: dict[Partition, int] = {}
+        self._latest_epochs: dict[tuple[bytes, int], int] = {}
+        """Of leaders that have been seen."""
         self._logs: dict[tuple[int, int], dict[Partition, _Seen]] = {}
         """By node and incarnation."""
-        self._read: dict[tuple[Partition, int], list[bytes]] = {}
         self._images: dict[tuple[int, int], MetadataImage] = {}
         self._epochs: dict[tuple[int, int], dict[tuple[bytes, int], tuple[int, int]]] = {}
         self._isrs: dict[tuple[bytes, int, int], tuple[int, ...]] = {}
@@ -103,13 +104,31 @@ class Watch:
             if leader.ended is not None:
                 continue
             key = leader.topic_id, leader.partition, leader.leader_epoch
-            if self.leaders.setdefault(key, node.id) != node.id:
+            if key not in self.leaders:
+                self.leaders[key] = node.id
+                self.a_new_leader_has_all_that_is_committed(node, leader)
+            if self.leaders[key] != node.id:
                 raise InvariantBroken(
                     "one_leader_per_epoch",
                     f"nodes {self.leaders[key]} and {node.id} lead {leader.topic}-{leader.partition} "
                     f"in epoch {leader.leader_epoch}",
                 )
             self.isr_only_from_the_controller(node, leader)
+
+    def a_new_leader_has_all_that_is_committed(self, node: "Node", leader: "Leader") -> None:
+        """Unless it learns of its leadership when another one has begun."""
+        key = leader.topic_id, leader.partition
+        latest = self._latest_epochs.get(key, -1)
+        if leader.leader_epoch < latest:
+            return
+        self._latest_epochs[key] = leader.leader_epoch
+        end = self.committed_end.get((leader.topic, leader.partition), 0)
+        if leader.log.log_end < end:
+            raise InvariantBroken(
+                "a_new_leader_has_all_that_is_committed",
+                f"node {node.id} leads {leader.topic}-{leader.partition} in epoch {leader.leader_epoch}; its "
+                f"log ends at {leader.log.log_end}, and all below {end} was committed",
+            )
 
     def isr_only_from_the_controller(self, node: "Node", leader: "Leader") -> None:
         """A leader takes for in sync only whom the controller's records say; it may wait for others, too."""
@@ -206,8 +225,25 @@ class Watch:
 
     # What readers see
 
-    def reader_sees(self, reader: str, partition: Partition, base_offset: int, values: list[bytes]) -> None:
-        """What a reader gets lies below a high watermark that has been seen, and is what lies there."""
+    def acknowledged(
+        self, producer: str, partition: Partition, base_offset: int, values: list[bytes]
+    ) -> None:
+        """What is acknowledged is committed, and lies where the broker says."""
+        data = self.committed.get(partition, {}).get(base_offset)
+        found = None if data is None else [record.value for record in read_batch(data).records()]
+        if found != values:
+            raise InvariantBroken(
+                "what_is_acknowledged_is_committed",
+                f"{producer}: {values} at {partition}, offset {base_offset}, where {found} is committed",
+            )
+
+    def reader_sees(self, reader: str, partition: Partition, batch: RecordBatch, values: list[bytes]) -> None:
+        """What a reader gets is committed; nothing of it belongs to a transaction that is not."""
+        if self.committed.get(partition, {}).get(batch.base_offset) != bytes(batch.data):
+            raise InvariantBroken(
+                "readers_see_only_what_is_committed",
+                f"{reader} reads {values} at {partition}, offset {batch.base_offset}",
+            )
         for value in values:
             transaction = self._world.ledger.of_transaction.get(value)
             if transaction is not None and transaction.outcome in ("open", "aborted"):
@@ -215,12 +251,6 @@ class Watch:
                     "transactions_are_atomic",
                     f"{reader} reads {value!r} of {transaction.name}, which is {transaction.outcome}",
                 )
-        key = partition, base_offset
-        known = self._read.setdefault(key, values)
-        if known != values:
-            raise InvariantBroken(
-                "readers_agree", f"{reader} reads {values} at {key}, where somebody has read {known}"
-            )
 
     def everything_is_read(self, readers: "Sequence[Reader]") -> bool:
         """Whether all replicas are in sync, and readers have got to the end."""
