@@ -28,6 +28,7 @@ from broker.errors import KafkaError, StartupError
 from broker.groups.service import open_groups
 from broker.identifiers import Identifiers
 from broker.life.channel import open_channel
+from broker.life.service import open_life
 from broker.logs import Level, Log
 from broker.metadata.endpoints import Advertised
 from broker.metadata.feed import Publish
@@ -221,12 +222,18 @@ async def serve(
                 # Before anything waits for a leader: to become one, others may need this node's vote.
                 if "controller" in roles:
                     await let_in(on_controller=True)
-                if "broker" not in roles or await _open_broker(services, directories, opened, stop):
-                    if "broker" in roles:
-                        await let_in(on_controller=False)
+                if "broker" not in roles:
                     starting.deadline = math.inf
                     on_ready(_ready(bound, directories))
                     await stop.wait()
+                elif await _open_broker(services, node, directories, opened, stop):
+                    await let_in(on_controller=False)
+                    if services.life.serves or await _finishes_before(stop, services.life.serve):
+                        starting.deadline = math.inf
+                        on_ready(_ready(bound, directories))
+                        await stop.wait()
+                    # While it still serves: others take over what it leads.
+                    await services.life.leave()
         finally:
             for door in bound:
                 door.close()
@@ -264,17 +271,19 @@ def _prepare(services: Services) -> None:
 
 
 async def _open_broker(
-    services: Services, directories: NodeDirectories, opened: AsyncExitStack, stop: trio.Event
+    services: Services, node: Node, directories: NodeDirectories, opened: AsyncExitStack, stop: trio.Event
 ) -> bool:
     """Open everything that serves clients; return whether they may come in, False after ``stop``.
 
-    A broker whose controller is elsewhere has to know the cluster first, as it was when the broker started.
+    A broker whose controller is elsewhere has to know the cluster first, and that the cluster knows it.
     """
+    enter = opened.enter_async_context
+    services.life = await enter(open_life(services, node))
     if not services.quorum.is_leader:
         services.log.info("waiting for the metadata of the cluster")
-        if not await _finishes_before(stop, services.quorum.wait_caught_up):
-            return False
-    enter = opened.enter_async_context
+        for known in (services.quorum.wait_caught_up, services.life.wait_caught_up):
+            if not await _finishes_before(stop, known):
+                return False
     services.partitions = await enter(open_partitions(services, directories))
     services.groups = await enter(open_groups(services))
     services.transactions = await enter(open_transactions(services))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from broker.groups.service import GroupService
     from broker.identifiers import Identifiers
     from broker.life.channel import ControllerChannel
+    from broker.life.service import BrokerLife
     from broker.logs import Log
     from broker.metadata.endpoints import Advertised
     from broker.metadata.feed import MetadataFeed
@@ -47,6 +48,7 @@ class Services:
     quorum: "Quorum"
     controller: "ControllerService"
     channel: "ControllerChannel"
+    life: "BrokerLife"
     voter_changes: "VoterChanges"
     transport: "Transport"
     nodes: "Nodes"

@@ -40,7 +40,7 @@ config.providers                                          LIST      ""          
 connection.failed.authentication.delay.ms                 INT       100                  0..             LOW     read-only     security
 connections.max.idle.ms                                   LONG      600000               any             MEDIUM  read-only     heeded
 connections.max.reauth.ms                                 LONG      0                    any             MEDIUM  read-only     security
-controlled.shutdown.enable                                BOOLEAN   true                 any             MEDIUM  read-only     brokers
+controlled.shutdown.enable                                BOOLEAN   true                 any             MEDIUM  read-only     heeded
 controller.listener.names                                 LIST      required             []+             HIGH    read-only     heeded
 controller.performance.always.log.threshold.ms            LONG      2000                 0..             MEDIUM  read-only     metrics internal
 controller.performance.sample.period.ms                   LONG      60000                100..           MEDIUM  read-only     metrics internal
@@ -144,7 +144,7 @@ group.streams.rack.aware.assignment.tags                  LIST      ""          
 group.streams.session.timeout.ms                          INT       45000                1..             MEDIUM  read-only     heeded
 group.streams.task.offset.interval.ms                     INT       60000                1..             MEDIUM  read-only     heeded internal
 group.streams.topology.description.plugin.class           CLASS     null                 any             MEDIUM  read-only     classes
-initial.broker.registration.timeout.ms                    INT       60000                any             MEDIUM  read-only     brokers
+initial.broker.registration.timeout.ms                    INT       60000                any             MEDIUM  read-only     heeded
 inter.broker.listener.name                                STRING    null                 any             MEDIUM  read-only     heeded
 internal.metadata.delete.delay.millis                     LONG      60000                any             LOW     read-only     heeded internal
 internal.metadata.log.segment.bytes                       INT       null                 any             LOW     read-only     heeded internal
