@@ -1,6 +1,7 @@
 """DescribeCluster (60): id, controller and nodes of the cluster."""
 
 from broker.apis.authorized_operations import ALL_ON_CLUSTER
+from broker.metadata.client_view import controller_id
 from broker.metadata.endpoints import Node
 from broker.network.call import Call
 from protocol.error_codes import ErrorCode
@@ -30,15 +31,15 @@ def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterRespon
     image = services.image
     if here == CONTROLLERS:
         nodes = _controllers(call)
-        controller_id = services.node_id
+        controller = services.quorum.leader_id
     else:
         alive = services.advertised.alive_nodes(image, call)
         nodes = services.advertised.all_nodes(image, call) if request.include_fenced_brokers else alive
-        controller_id = alive[0].id if alive else -1
+        controller = controller_id(alive, services.node_id)
     response = DescribeClusterResponse(
         endpoint_type=here,
         cluster_id=services.cluster_id,
-        controller_id=controller_id,
+        controller_id=controller,
         brokers=[
             DescribeClusterBroker(
                 broker_id=node.id, host=node.host, port=node.port, rack=node.rack, is_fenced=node.is_fenced

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from broker.apis.authorized_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC
 from broker.metadata import topic_names
-from broker.metadata.client_view import ClientView
+from broker.metadata.client_view import ClientView, controller_id
 from broker.metadata.image import MetadataImage, PartitionImage, TopicImage
 from broker.network.call import Call
 from protocol.error_codes import ErrorCode
@@ -132,7 +132,7 @@ def respond(
             for node in view.alive
         ],
         cluster_id=call.services.cluster_id,
-        controller_id=view.controller_id,
+        controller_id=controller_id(view.alive, call.services.node_id),
         topics=topics,
     )
     if request.include_cluster_authorized_operations:

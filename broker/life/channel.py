@@ -216,6 +216,8 @@ class ControllerChannel:
         from broker.network.node_client import NodeUnreachable
 
         services = self._services
+        if services.quorum.controller_address() is None:
+            return None  # there is none, or it is not known yet
         if client is not None or request.api_key == ApiKey.ENVELOPE:
             turn: AbstractAsyncContextManager[object] = self._forwarding
         else:

@@ -14,8 +14,11 @@ NO_EPOCH: Final = -1
 STARTING_INTERVAL_MS: Final = 10
 """Between heartbeats until the broker knows the cluster: the next step of a start should not wait."""
 
-FIRST_SHUTDOWN_INTERVAL_MS: Final = 50
-"""After the first answer to who wants to leave, which is often all that the controller needs."""
+SHUTDOWN_INTERVALS_MS: Final = (50, 250)
+"""After the first answer to who wants to leave, and after each other one.
+
+Kafka's brokers ask every two seconds then, and so stop later.
+"""
 
 REGISTRATION_RETRY_MS: Final = 500
 """After a refused registration.  Kafka's brokers wait as long as between heartbeats, and so begin later."""
@@ -136,8 +139,8 @@ class Lifecycle:
             case BrokerState.PENDING_CONTROLLED_SHUTDOWN:
                 if answer.should_shut_down:
                     self._become(BrokerState.SHUTTING_DOWN)
-                elif not self._has_asked_to_leave:
-                    interval_ms = FIRST_SHUTDOWN_INTERVAL_MS
+                else:
+                    interval_ms = SHUTDOWN_INTERVALS_MS[self._has_asked_to_leave]
                 self._has_asked_to_leave = True
         self._next(now_ms + interval_ms)
 

@@ -1,8 +1,12 @@
 """The cluster as a client of one listener sees it: which brokers it can reach, and who leads what."""
 
+from typing import Final
+
 from broker.metadata.endpoints import Node
 from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from protocol.error_codes import ErrorCode
+
+NO_CONTROLLER: Final = -1
 
 
 class ClientView:
@@ -14,11 +18,6 @@ class ClientView:
         """Brokers that are not fenced and have the listener, by id."""
         self._listener = listener
         self._reachable = {node.id for node in alive}
-
-    @property
-    def controller_id(self) -> int:
-        """A broker that passes requests on to the controller (KIP-590); -1 if none is alive."""
-        return self.alive[0].id if self.alive else -1
 
     def is_reachable(self, broker_id: int) -> bool:
         """Whether the broker is alive and has this listener."""
@@ -42,3 +41,15 @@ class ClientView:
             for replica, directory in zip(partition.replicas, partition.directories, strict=True)
             if replica not in self._reachable or not self.image.brokers[replica].has_online(directory)
         ]
+
+
+def controller_id(alive: list[Node], own_id: int) -> int:
+    """Whom clients take for the controller: a broker that passes on what they ask it (KIP-590).
+
+    That is the broker which answers, if it is ``alive``, and otherwise another one; Kafka names any of them.
+    -1 if there is none.
+    """
+    ids = [node.id for node in alive]
+    if own_id in ids:
+        return own_id
+    return ids[0] if ids else NO_CONTROLLER

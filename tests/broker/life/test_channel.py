@@ -21,7 +21,7 @@ class Quorum:
 
     def __init__(self) -> None:
         self.is_leader = False
-        self.address: Address | None = None
+        self.address: Address | None = Address("127.0.0.1", 9093)
 
     def controller_address(self) -> Address | None:
         return self.address

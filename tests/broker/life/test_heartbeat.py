@@ -114,7 +114,7 @@ class TestLeaving:
         assert life.due_ms == 150
         life.asks()
         life.answered(reply(), 150)
-        assert life.due_ms == 150 + INTERVAL_MS
+        assert life.due_ms == 400
         life.asks()
         life.answered(reply(fenced=True, shut_down=True), 3000)
         assert life.state is BrokerState.SHUTTING_DOWN

@@ -1,6 +1,6 @@
 """By which address clients are sent to a broker."""
 
-from broker.metadata.client_view import ClientView
+from broker.metadata.client_view import ClientView, controller_id
 from broker.metadata.endpoints import Advertised, Node
 from broker.metadata.image import MetadataImage
 from broker.network.call import Call
@@ -80,14 +80,15 @@ class TestClientView:
         assert seen.leader(by_other) == (2, ErrorCode.NONE)
         assert seen.leader(leaderless) == (-1, ErrorCode.LEADER_NOT_AVAILABLE)
         assert seen.leader(gone) == (-1, ErrorCode.LEADER_NOT_AVAILABLE)
-        assert seen.controller_id == 1
+        assert controller_id(seen.alive, 1) == 1
+        assert controller_id(seen.alive, 99) == seen.alive[0].id, "who answers is fenced"
 
     def test_a_leader_without_the_listener(self) -> None:
         seen = view(self.IMAGE, "INTERNAL")
         led = self.IMAGE.topics["a"].partitions[0]
         assert seen.leader(led) == (-1, ErrorCode.LISTENER_NOT_FOUND)
         assert seen.offline(led) == [1, 2]
-        assert seen.controller_id == -1
+        assert controller_id(seen.alive, 1) == -1
 
     def test_a_leader_that_was_fenced_a_moment_ago(self) -> None:
         seen = view(after(self.IMAGE, FENCE_2))
