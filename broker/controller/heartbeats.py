@@ -144,8 +144,6 @@ def _transition(
         return unfence_broker(image, broker.id, broker.epoch, topic_rules).records
     if after is BrokerState.CONTROLLED_SHUTDOWN:
         return begin_shutdown(image, broker.id, broker.epoch, topic_rules).records
-    if broker.fenced:
-        return ()
     return fence_broker(image, broker.id, broker.epoch, topic_rules).records
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from broker.controller.decision import RECORDS_MAX, Decision
+from broker.controller.elections import MIN_INSYNC_REPLICAS
 from broker.controller.placement import UsableBroker, place
 from broker.metadata import topic_names
 from broker.metadata.features import PARTITION_RECORD_VERSION
@@ -19,7 +20,13 @@ from broker.metadata.image import (
 from broker.metadata.records import VersionedRecord
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
-from protocol.stored.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from protocol.stored.metadata_records import (
+    ClearElrRecord,
+    ConfigRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from protocol.uuids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 
 BY_DEFAULT: Final = -1
@@ -99,6 +106,8 @@ def create_topics(
                 resource_type=ResourceType.TOPIC, resource_name=topic.name, name=name, value=value
             )
             records.append((setting, 0))
+        if MIN_INSYNC_REPLICAS in settings and image.eligible_leader_replicas_enabled:
+            records.append((ClearElrRecord(topic_name=topic.name), 0))
         records += _partition_records(image, topic_id, 0, replicas)
         results[topic.name] = MadeTopic(topic_id, len(replicas), len(replicas[0]))
     if len(records) > RECORDS_MAX:
@@ -169,11 +178,14 @@ def delete_topics(
 
 
 def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
-    """Brokers that may take new replicas: those with a directory that is not cordoned (KIP-1066)."""
+    """Brokers that may take new replicas: those with a directory that is not cordoned (KIP-1066).
+
+    One that is about to stop takes none; one that has stopped will be back.
+    """
     return [
         UsableBroker(broker.id, broker.rack, not broker.is_active)
         for broker in image.brokers.values()
-        if _takes_replicas(broker)
+        if _takes_replicas(broker) and (broker.fenced or not broker.in_controlled_shutdown)
     ]
 
 
