@@ -1,4 +1,4 @@
-"""A long play of brokers that come, go, lead and fail: decided as a controller of Apache Kafka 4.4.0 decided it."""
+"""A long play of brokers that come, go, lead and fail: decided as Apache Kafka 4.4.0 decided it."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,6 @@ from typing import Any
 
 import trio
 
-from broker.controller.service import ControllerService
 from broker.metadata.image import MetadataImage
 from broker.metadata.records import VersionedRecord
 from broker.metadata.replay import MetadataChanges

@@ -88,7 +88,7 @@ class Play:
         records = list(await self.subject.new_records())
         for record, _ in records:
             self._note(record)
-        line = {"answer": self._brief(answer)}
+        line: dict[str, Any] = {"answer": self._brief(answer)}
         told = self._tell(records)
         if told:
             line["records"] = told
@@ -234,7 +234,8 @@ class Play:
             if value and isinstance(value[0], Struct):
                 rows = [self._brief(row) for row in value]
                 return sorted(rows, key=str) if name in UNORDERED else rows
-            return [self._value(name, each) for each in value]
+            told = [self._value(name, each) for each in value]
+            return sorted(told) if name == "eligible_leader_replicas" else told
         if isinstance(value, bytes):
             for topic, topic_id in self.topics.items():
                 if topic_id == value:
