@@ -25,6 +25,7 @@ def handle(
         request.topics,
         "read",
         lambda key, _, count, ticket: lambda machine, now: machine.read_summary(key, count, ticket),
+        what="state summary",
     )
     return answer_of_all(
         [each.ticket for each in asked],

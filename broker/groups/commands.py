@@ -223,7 +223,9 @@ def beat_share(groups: GroupService, group_id: str, asked: ShareBeat) -> Ticket[
 
 def describe_share(groups: GroupService, group_id: str) -> Ticket[ConsumerGroupDescription]:
     """ShareGroupDescribe, one group of it."""
-    ticket = Ticket(lambda code: ConsumerGroupDescription(group_id, code))
+    from broker.share.state_commands import REFUSAL_TEXTS  # only share groups have texts for these
+
+    ticket = Ticket(lambda code: ConsumerGroupDescription(group_id, code, message=REFUSAL_TEXTS.get(code)))
     if _is_named(group_id, ticket):
         groups.ask(group_id, ticket, lambda machine, _: group_commands.describe(machine, group_id, ticket))
     return ticket

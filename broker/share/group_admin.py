@@ -15,6 +15,7 @@ from broker.share.group_commands import Partitions, find
 from broker.share.partition_ends import Place, high_watermarks
 from broker.share.state import Outcome, SharePartitionKey
 from broker.share.state_batches import NO_START_OFFSET
+from broker.share.state_commands import REFUSAL_TEXTS
 from broker.share.state_questions import DeleteState, ReadStateSummary, ask_each
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ def _operate(
 ) -> Ticket[Done]:
     """Ask the group's machine first, and the share coordinator when it agrees."""
     done: Ticket[Done] = Ticket(Done)
-    begun: Ticket[Begun] = Ticket(Begun)
+    begun: Ticket[Begun] = Ticket(lambda code: Begun(code, REFUSAL_TEXTS.get(code)))
 
     def has_begun() -> None:
         if begun.outcome.error is not ErrorCode.NONE:

@@ -40,16 +40,18 @@ def ask_each(
     topics: Sequence[TopicRequest],
     doing: str,
     make_command: Callable[[SharePartitionKey, Any, int | None, Ticket[Outcome]], Command],
+    *,
+    what: str = "state",
 ) -> list[Asked]:
     """Ask the machines about every partition that a request names.
 
-    ``doing`` is a verb for the text of refusals; ``make_command`` is given the key, what the request says
+    ``doing`` and ``what`` make the text of refusals; ``make_command`` is given the key, what the request says
     of the partition, the number of partitions that the topic has, and the ticket.
     """
 
     def refuse(code: ErrorCode) -> Outcome:
         text = REFUSAL_TEXTS.get(code, "The server experienced an unexpected error.")
-        return Outcome(code, f"Unable to {doing} share group state: {text}")
+        return Outcome(code, f"Unable to {doing} share group {what}: {text}")
 
     asked = []
     for topic in topics:

@@ -143,6 +143,9 @@ def _ask_with_producer_id(
     transactions: TransactionService, transactional_id: str, ticket: Ticket[Any], command: Command
 ) -> None:
     """Ask when there is a producer id at hand, for machines do not wait."""
+    if transactions.shard(transactions.partition_for(transactional_id)) is None:
+        ticket.refuse(ErrorCode.NOT_COORDINATOR)  # that need not wait for the controller
+        return
 
     def ask(refusal: KafkaError | None) -> None:
         if refusal is None:

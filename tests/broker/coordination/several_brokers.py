@@ -61,12 +61,13 @@ class Cluster:
                 broker_id=broker_id,
                 broker_epoch=self.image.offset + 1,
                 fenced=False,
+                rack=None,
                 end_points=[endpoint],
             )
         )
 
-    def create_topic(self, name: str, leaders: Sequence[int]) -> bytes:
-        """A topic with a partition for each of ``leaders``."""
+    def create_topic(self, name: str, leaders: Sequence[int | Sequence[int]]) -> bytes:
+        """A topic with a partition for each of ``leaders``, or of lists of replicas that begin with one."""
         self._topics_made += 1
         topic_id = self._topics_made.to_bytes(16, "big")
         self.apply(
@@ -75,13 +76,15 @@ class Cluster:
                 PartitionRecord(
                     partition_id=index,
                     topic_id=topic_id,
-                    replicas=[leader],
-                    isr=[leader],
-                    leader=leader,
+                    replicas=replicas,
+                    isr=replicas,
+                    leader=replicas[0],
                     leader_epoch=0,
-                    directories=[bytes(16)],
+                    directories=[bytes(16)] * len(replicas),
                 )
-                for index, leader in enumerate(leaders)
+                for index, replicas in enumerate(
+                    [each] if isinstance(each, int) else list(each) for each in leaders
+                )
             ),
         )
         return topic_id
