@@ -330,8 +330,6 @@ def remarks(config: BrokerConfig) -> list[str]:
         elif name == "authorizer.class.name":
             if config.get(name):
                 lines.append(f"{name} is set, but there is no authorizer yet: every client may do everything")
-        elif name == "controller.quorum.bootstrap.servers" and len(config.get(name)) == 1:
-            continue  # where a cluster of one finds itself, as Kafka's own server.properties says
         elif known.name != name:
             ignored.setdefault(known.reason or "kafka", []).append(name)
         elif known.reason is not None and config.get(name) != known.default:

@@ -24,6 +24,8 @@ class TopicNews:
     def publish(self, image: MetadataImage, changes: "MetadataChanges") -> None:
         """Tell what a new image says of topics.  Leaders and places that change are no news."""
         before, self._before = self._before, image
+        if before.offset < 0:
+            return  # the first image of another node's cluster: all of it is new here, and none elsewhere
         if changes.deleted_topics:
             self._tell("deleted", (topic.name for topic in changes.deleted_topics.values()))
         created: list[str] = []

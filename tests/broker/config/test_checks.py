@@ -124,8 +124,6 @@ def test_settings_that_do_nothing_are_named_once() -> None:
 
 def test_nothing_is_said_of_what_kafka_s_own_properties_say() -> None:
     assert remarks(BrokerConfig({"controller.quorum.bootstrap.servers": "localhost:9093"})) == []
-    (line,) = remarks(BrokerConfig({"controller.quorum.bootstrap.servers": "a:9093,b:9093"}))
-    assert line.startswith("settings without effect in this broker: controller.quorum.bootstrap.servers")
 
 
 def test_a_misspelt_name_comes_with_what_was_probably_meant() -> None:

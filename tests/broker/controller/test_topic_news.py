@@ -10,6 +10,7 @@ from broker.metadata import replay
 from broker.metadata.image import empty_image
 from protocol.schema import Message
 from protocol.stored.metadata_records import (
+    NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -21,7 +22,7 @@ class Told:
     """What is said of records, one batch after the other."""
 
     def __init__(self) -> None:
-        self._image = empty_image("cluster")
+        self._image, _ = replay.apply(empty_image("cluster"), [NoOpRecord()], offset=0, epoch=1)
         self._lines = StringIO()
         self._news = TopicNews(Log(self._lines), self._image)
 
@@ -58,6 +59,14 @@ def test_a_topic_comes_grows_and_goes(told: Told) -> None:
     assert told.after(*topic(1, 2)) == ["created topic t1 (2 partitions)"]
     assert told.after(*partitions(1, 2)) == ["enlarged topic t1 (3 partitions)"]
     assert told.after(RemoveTopicRecord(topic_id=id_of(1))) == ["deleted topic t1"]
+
+
+def test_who_comes_into_a_cluster_does_not_tell_what_was_there(told: Told) -> None:
+    nothing = empty_image("cluster")
+    image, changes = replay.apply(nothing, topic(1), offset=1, epoch=1)
+    lines = StringIO()
+    TopicNews(Log(lines), nothing).publish(image, changes)
+    assert lines.getvalue() == ""
 
 
 def test_another_leader_is_no_news(told: Told) -> None:

@@ -132,6 +132,22 @@ class TestFollowing:
         assert trio.current_time() - before < 0.1
         assert asked < 10 / 0.5 + 10, "each question waits half a second for news"
 
+    @pytest.mark.acts("controller.quorum.fetch.max.bytes")
+    async def test_an_answer_holds_no_more_than_is_asked_for(
+        self, wires: Wires, leader: ControllerNode, autojump_clock: object
+    ) -> None:
+        for number in range(20):
+            make(leader, f"topic-{number}", 5)
+        node = FollowingNode({"controller.quorum.fetch.max.bytes": "700"})
+        node.start()
+        sizes: list[int] = []
+        wires.on_answer = lambda _, answer: sizes.append(len(answer.responses[0].partitions[0].records))
+        async with following(node):
+            await node.quorum.wait_caught_up()
+        assert content(node.image) == content(leader.image)
+        assert len(sizes) > 10
+        assert max(sizes[1:]) < 2000, "one batch may be longer"
+
     async def test_what_changed_is_told_from_image_to_image(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
     ) -> None:
@@ -220,6 +236,7 @@ class TestRestart:
 
 
 class TestSnapshots:
+    @pytest.mark.acts("controller.quorum.fetch.snapshot.max.bytes")
     async def test_a_log_that_begins_too_late_is_begun_with_a_snapshot(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
     ) -> None:
@@ -323,6 +340,7 @@ class TestFindingTheLeader:
         assert 60 < len(wires.asked) < 200
         assert node.image.offset == -1
 
+    @pytest.mark.acts("controller.quorum.bootstrap.servers")
     async def test_a_dead_leader_is_looked_for_among_the_others(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
     ) -> None:
