@@ -360,12 +360,13 @@ class LogDirectory:
             self.services.report(f"cannot look into {directory}: {error}")
             return False
 
-    def open_metadata_log(self, config: LogConfig, *, now_ms: int) -> PartitionLog:
+    def open_metadata_log(self, config: LogConfig, *, now_ms: int, is_copy: bool = False) -> PartitionLog:
         """``__cluster_metadata-0``, made if need be; Kafka reads all of it at each start, and so do we.
 
         It stands apart: it is in no checkpoint, and not among ``replicas`` and ``logs``.  Nor is it cut
         where it is damaged, unless that is what an unclean stop left of its last writes: with its records
-        topics would go, and their partitions be strays.
+        topics would go, and their partitions be strays.  ``is_copy``: other nodes have all of it, and what is
+        cut comes again; nobody waits for its fsyncs, so that a power cut may leave holes.
 
         Raises CorruptFile, UnsupportedFormat, DiskFailure.
         """
@@ -373,6 +374,7 @@ class LogDirectory:
             return self._metadata_log
         directory = os.path.join(self.path, paths.METADATA_REPLICA)
         file_system = self.services.file_system
+        may_cut = Cut.EVERYTHING if is_copy else Cut.TORN_TAIL
         try:
             if not file_system.exists(os.path.join(directory, paths.PARTITION_METADATA)):
                 file_system.make_directory(directory)
@@ -387,7 +389,7 @@ class LogDirectory:
                 METADATA_TOPIC_ID,
                 config,
                 was_clean=False,
-                may_cut=Cut.NOTHING if self._has_mark else Cut.TORN_TAIL,
+                may_cut=Cut.NOTHING if self._has_mark else may_cut,
                 now_ms=now_ms,
             )
         except OSError as error:

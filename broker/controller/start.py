@@ -228,7 +228,11 @@ def _open_log(services: "Services", node: Node) -> MetadataLog:
         file_delete_delay_ms=config.get("internal.metadata.delete.delay.millis"),
     )
     return MetadataLog(
-        directory.open_metadata_log(log_config, now_ms=services.clock.now_ms()),
+        directory.open_metadata_log(
+            log_config,
+            now_ms=services.clock.now_ms(),
+            is_copy="controller" not in config.get("process.roles"),
+        ),
         directory.services,
         batch_bytes_max=config.get("internal.metadata.max.batch.size.in.bytes"),
     )

@@ -1,7 +1,7 @@
 """Small clients of the simulated cluster: what they do, and what they take note of."""
 
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
@@ -43,6 +43,14 @@ COMMIT_SHARE: Final = 0.7
 BROKER_PORT: Final = 9092
 
 
+class Leadership(NamedTuple):
+    """What the metadata say of a partition."""
+
+    node_id: int
+    epoch: int
+    topic_id: bytes
+
+
 class Client:
     """A host of its own, with a connection to each node that it has asked."""
 
@@ -53,8 +61,7 @@ class Client:
         self.chance = Random(f"{world.seed} {name}")
         self._transport = HostTransport(world.network, self.host)
         self._connections: dict[int, NodeClient] = {}
-        self._leaders: dict[Partition, tuple[int, bytes]] = {}
-        """Node and topic id."""
+        self._leaders: dict[Partition, Leadership] = {}
 
     async def ask(self, node_id: int, request: Message, *, version: int | None = None) -> Any:
         """Raises NodeUnreachable."""
@@ -75,8 +82,8 @@ class Client:
     def some_node(self) -> int:
         return self.chance.choice(self.world.nodes).id
 
-    async def leader_of(self, partition: Partition) -> tuple[int, bytes]:
-        """The node that leads the partition, as far as known, and the topic's id."""
+    async def leader_of(self, partition: Partition) -> Leadership:
+        """Who leads the partition, as far as known."""
         while partition not in self._leaders:
             await self._learn(partition[0])
             if partition not in self._leaders:
@@ -92,7 +99,9 @@ class Client:
         for found in answer.topics:
             for each in found.partitions:
                 if found.error_code == 0 and each.leader_id > 0:
-                    self._leaders[topic, each.partition_index] = each.leader_id, found.topic_id
+                    self._leaders[topic, each.partition_index] = Leadership(
+                        each.leader_id, each.leader_epoch, found.topic_id
+                    )
 
     def forget_leader(self, partition: Partition) -> None:
         self._leaders.pop(partition, None)
@@ -190,7 +199,7 @@ class Producer(Client):
         self, partition: Partition, batch: bytearray, transactional_id: str | None = None
     ) -> tuple[ErrorCode | None, int]:
         """The error, None if there is no answer, and the offset."""
-        node_id, topic_id = await self.leader_of(partition)
+        node_id, _, topic_id = await self.leader_of(partition)
         request = ProduceRequest(
             transactional_id=transactional_id,
             acks=-1,
@@ -352,9 +361,12 @@ class Reader(Client):
             await self._fetch_once()
 
     async def _fetch_once(self) -> None:
-        node_id, topic_id = await self.leader_of(self.partition)
+        node_id, leader_epoch, topic_id = await self.leader_of(self.partition)
         wanted = FetchPartition(
-            partition=self.partition[1], fetch_offset=self.position, partition_max_bytes=1 << 20
+            partition=self.partition[1],
+            current_leader_epoch=leader_epoch,
+            fetch_offset=self.position,
+            partition_max_bytes=1 << 20,
         )
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,

@@ -129,7 +129,7 @@ async def _acts(history: History, world: World) -> None:
             world.note("peace")
             world.network.heal()
             for node in world.nodes:
-                node.start()
+                await node.begin_peace()
             for producer in producers:
                 producer.is_stopping = True
             producing.cancel_scope.deadline = trio.current_time() + PEACE_SECONDS

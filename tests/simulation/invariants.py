@@ -33,13 +33,12 @@ class InvariantBroken(AssertionError):
 class _Seen:
     """What is known of one open log of one process."""
 
-    __slots__ = ("high_watermark", "log", "verified")
+    __slots__ = ("log", "verified")
 
     def __init__(self, log: PartitionLog) -> None:
         self.log = log
         self.verified = 0
         """Below this offset its batches are those of everybody."""
-        self.high_watermark = 0
 
 
 class Watch:
@@ -52,6 +51,8 @@ class Watch:
         self.committed: dict[Partition, dict[int, bytes]] = {}
         """Batches below a high watermark that somebody has seen, by their base offsets."""
         self.committed_end: dict[Partition, int] = {}
+        self._high_watermarks: dict[tuple[bytes, int, int], int] = {}
+        """Of leaders, by topic id, partition and leader epoch."""
         self._latest_epochs: dict[tuple[bytes, int], int] = {}
         """Of leaders that have been seen."""
         self._logs: dict[tuple[int, int], dict[Partition, _Seen]] = {}
@@ -63,7 +64,7 @@ class Watch:
 
     def check(self) -> None:
         for node in self._world.nodes:
-            if node.is_ready and node.services is not None:
+            if node.services is not None and hasattr(node.services, "partitions"):  # may be on its way up
                 self.epochs_grow(node)
                 self.one_leader_per_epoch(node)
                 self.committed_prefixes_are_identical(node)
@@ -114,6 +115,19 @@ class Watch:
                     f"in epoch {leader.leader_epoch}",
                 )
             self.isr_only_from_the_controller(node, leader)
+            self.the_high_watermark_never_goes_back(node, leader)
+
+    def the_high_watermark_never_goes_back(self, node: "Node", leader: "Leader") -> None:
+        """While one broker leads.  A new leader may know less for a while, and followers go by it."""
+        key = leader.topic_id, leader.partition, leader.leader_epoch
+        before = self._high_watermarks.get(key, 0)
+        if leader.log.high_watermark < before:
+            raise InvariantBroken(
+                "the_high_watermark_never_goes_back",
+                f"{leader.topic}-{leader.partition} at its leader, node {node.id}, in epoch "
+                f"{leader.leader_epoch}: {before}, and then {leader.log.high_watermark}",
+            )
+        self._high_watermarks[key] = leader.log.high_watermark
 
     def a_new_leader_has_all_that_is_committed(self, node: "Node", leader: "Leader") -> None:
         """Unless it learns of its leadership when another one has begun."""
@@ -173,21 +187,14 @@ class Watch:
                 known = seen.get(partition)
                 if known is None or known.log is not log:
                     known = seen[partition] = _Seen(log)
-                high_watermark = log.high_watermark
-                if high_watermark == known.high_watermark and log.log_end >= known.verified:
-                    continue
-                self._high_watermark_grows(node, log, known)
-                if high_watermark > known.verified:
+                if log.log_end < known.verified:
+                    raise InvariantBroken(
+                        "nothing_committed_is_cut_off",
+                        f"{log.topic}-{log.partition} of node {node.id} ends at {log.log_end}, and held all "
+                        f"that was committed below {known.verified}",
+                    )
+                if log.high_watermark > known.verified:
                     self._compare(node, log, known)
-
-    def _high_watermark_grows(self, node: "Node", log: PartitionLog, known: _Seen) -> None:
-        if log.high_watermark < known.high_watermark or log.log_end < known.verified:
-            raise InvariantBroken(
-                "the_high_watermark_never_goes_back",
-                f"{log.topic}-{log.partition} at node {node.id}: {log.high_watermark}, log end "
-                f"{log.log_end}, where it was {known.high_watermark}, and verified to {known.verified}",
-            )
-        known.high_watermark = log.high_watermark
 
     def _compare(self, node: "Node", log: PartitionLog, known: _Seen) -> None:
         partition = log.topic, log.partition

@@ -211,6 +211,12 @@ class Node:
             self._stop.set()
             await self._ended.wait()
 
+    async def begin_peace(self) -> None:
+        """Run from now on; a stop that has begun comes to its end before."""
+        if self._stop.is_set():
+            await self._ended.wait()
+        self.start()
+
     def _end_process(self, *, is_silent: bool) -> None:
         """The old process keeps a disk of its own, on which it may finish what it cannot leave undone."""
         disk = Disk(now_ms=self.clock.now_ms)

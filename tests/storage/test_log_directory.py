@@ -585,6 +585,19 @@ def test_the_metadata_log_is_checked_at_each_start(node: Node) -> None:
     assert len(node.reports) == 1
 
 
+def test_a_copy_of_the_metadata_log_is_cut_where_a_power_cut_has_left_a_hole(node: Node) -> None:
+    directory = node.open()
+    fill(directory.open_metadata_log(CONFIG, now_ms=0), 3)
+    path = "data/__cluster_metadata-0/00000000000000000000.log"
+    node.memory.open(path).pwrite(bytes(20), node.memory.file_size(path) // 3)
+    node.memory.kill()
+    directory = node.open()
+    with pytest.raises(CorruptFile, match="although a good batch follows"):
+        directory.open_metadata_log(CONFIG, now_ms=0)
+    assert directory.open_metadata_log(CONFIG, now_ms=0, is_copy=True).log_end == 1
+    assert "the log continues at offset 1" in node.reports[-1]
+
+
 def test_a_failed_start_marks_a_clean_stop_only_if_the_metadata_log_is_whole(node: Node) -> None:
     directory = node.open()
     fill(directory.open_metadata_log(CONFIG, now_ms=0), 3)
