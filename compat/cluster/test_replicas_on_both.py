@@ -1,0 +1,317 @@
+"""Partitions with a replica on Ottla and one on Apache Kafka: leaders move while clients write and read."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import KafkaError, KafkaException, NewTopic
+from kafka import TopicPartition as Partition
+from kafka.admin import KafkaAdminClient
+
+from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in
+from compat.oracle.java import run_tool
+from compat.oracle.kafka import KafkaNode
+from compat.waiting import wait_until
+
+KAFKA_ID = 2
+BOTH = {OTTLA_ID, KAFKA_ID}
+PARTITIONS = 4
+
+
+class Cluster:
+    """One node of each kind; Ottla's is the controller."""
+
+    def __init__(self, ottla: OttlaNode, kafka: KafkaNode) -> None:
+        self.ottla = ottla
+        self.kafka = kafka
+        self.bootstrap = f"{ottla.bootstrap},{kafka.bootstrap}"
+        self.admin = AdminClient({"bootstrap.servers": ottla.bootstrap})
+        self.mover = KafkaAdminClient(bootstrap_servers=ottla.bootstrap)
+
+    def create(self, topic: str, **settings: str) -> None:
+        config = {name.replace("_", "."): value for name, value in settings.items()}
+        self.admin.create_topics([NewTopic(topic, PARTITIONS, 2, config=config)])[topic].result(30)
+
+    def states(self, topic: str) -> list[tuple[int, set[int]]]:
+        """Leader and in-sync set of each partition."""
+        found = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return [(found[index].leader, set(found[index].isrs)) for index in sorted(found)]
+
+    def wait_until_in_sync(self, topic: str) -> None:
+        wait_until(
+            lambda: all(in_sync == BOTH for _, in_sync in self.states(topic)), f"both are in sync in {topic}"
+        )
+
+    def lead(self, topic: str, leaders: dict[int, int]) -> None:
+        """Let these brokers lead, by partition, as an operator would; both must be in sync."""
+        orders = {Partition(topic, index): [leader, *(BOTH - {leader})] for index, leader in leaders.items()}
+        assert not any(self.mover.alter_partition_reassignments(orders).values())
+        self.mover.elect_leaders(0, {topic: list(leaders)}, raise_errors=False)
+        wait_until(
+            lambda: all(self.states(topic)[index][0] == leader for index, leader in leaders.items()),
+            f"the leaders of {topic} are {leaders}",
+        )
+
+    def files(self, topic: str, index: int) -> tuple[bytes, bytes]:
+        """All records of a partition, as they lie on both disks."""
+
+        def content(data: Path) -> bytes:
+            folder = data / f"{topic}-{index}"
+            return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+        return content(self.ottla.data), content(self.kafka.data)
+
+    def check_same(self, topic: str) -> None:
+        """All replicas have the same batches, byte for byte, once nothing is written any more."""
+        self.wait_until_in_sync(topic)
+        for index in range(PARTITIONS):
+            wait_until(
+                lambda index=index: len(set(self.files(topic, index))) == 1,  # type: ignore[misc]
+                f"both replicas of {topic}-{index} are the same",
+                patience_seconds=15,
+            )
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    settings = {"replica.lag.time.max.ms": "3000", "leader.imbalance.check.interval.seconds": "3600"}
+    ottla = OttlaNode(folder / "ottla", settings)
+    ottla.start()
+    try:
+        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="broker", settings=settings)
+        kafka.start()
+        try:
+            made = Cluster(ottla, kafka)
+            wait_until(lambda: set(made.admin.list_topics(timeout=10).brokers) == BOTH, "both are unfenced")
+            yield made
+            made.mover.close()
+        finally:
+            kafka.kill()
+    finally:
+        ottla.stop()
+
+
+class Traffic:
+    """A producer that never stops, and what it was told."""
+
+    def __init__(self, bootstrap: str, topic: str, **settings: str) -> None:
+        self.topic = topic
+        self.acknowledged: list[set[bytes]] = [set() for _ in range(PARTITIONS)]
+        self.failed: list[KafkaError] = []
+        self._bootstrap = bootstrap
+        self._settings = {name.replace("_", "."): value for name, value in settings.items()}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "batch.num.messages": 20,
+                "topic.metadata.refresh.interval.ms": 1000,
+                "retry.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 200,
+                **self._settings,
+            }
+        )
+
+        def note(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self.failed.append(error)
+                return
+            index, value = message.partition(), message.value()
+            assert index is not None
+            assert isinstance(value, bytes)
+            self.acknowledged[index].add(value)
+
+        number = 0
+        while not self._stop.is_set():
+            for index in range(PARTITIONS):
+                value = b"%d-%d " % (index, number) + b"x" * (number % 300)
+                producer.produce(self.topic, value, str(number % 50), partition=index, on_delivery=note)
+            number += 1
+            producer.poll(0.001)
+        assert producer.flush(60) == 0
+
+    def count(self) -> int:
+        return sum(map(len, self.acknowledged))
+
+    def wait_for_more(self, count: int) -> None:
+        wanted = self.count() + count
+        wait_until(lambda: self.count() >= wanted, f"{count} more records are acknowledged")
+
+    @contextmanager
+    def running(self) -> Iterator["Traffic"]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            self._thread.join()
+
+
+def consumed(bootstrap: str, topic: str, **settings: str) -> list[list[bytes]]:
+    """Every value of each partition, in order of offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "all",
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+    )
+    consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
+    found: list[list[bytes]] = [[] for _ in range(PARTITIONS)]
+    ended: set[int] = set()
+    deadline = time.monotonic() + 60
+    while len(ended) < PARTITIONS:
+        assert time.monotonic() < deadline
+        for message in consumer.consume(1000, timeout=1):
+            index, error, value = message.partition(), message.error(), message.value()
+            assert index is not None
+            if error is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended.add(index)
+            else:
+                assert isinstance(value, bytes)
+                found[index].append(value)
+    consumer.close()
+    return found
+
+
+def check_all_there(traffic: Traffic, found: list[list[bytes]]) -> None:
+    """Nothing acknowledged is missing, nothing is there twice, and the order is that of the producer."""
+    for index in range(PARTITIONS):
+        assert traffic.acknowledged[index] <= set(found[index])
+        assert len(found[index]) == len(set(found[index]))
+        numbers = [int(value.split()[0].partition(b"-")[2]) for value in found[index]]
+        assert numbers == sorted(numbers)
+
+
+@pytest.mark.slow
+class TestReplicasOnBoth:
+    @pytest.mark.parametrize("codec", ["none", "lz4"])
+    def test_leaders_move_under_traffic(self, cluster: Cluster, codec: str) -> None:
+        topic = f"moving-{codec}"
+        cluster.create(topic, min_insync_replicas="2", segment_bytes="1048576")
+        with Traffic(cluster.bootstrap, topic, compression_type=codec).running() as traffic:
+            for turn in range(8):
+                traffic.wait_for_more(1000)
+                cluster.wait_until_in_sync(topic)
+                cluster.lead(
+                    topic,
+                    {index: KAFKA_ID if (index + turn) % 2 else OTTLA_ID for index in range(PARTITIONS)},
+                )
+        assert traffic.failed == []
+        cluster.check_same(topic)
+        check_all_there(traffic, consumed(cluster.bootstrap, topic))
+        for data in (cluster.ottla.data, cluster.kafka.data):
+            files = [str(path) for path in sorted(data.glob(f"{topic}-*/*.log"))]
+            dumped = run_tool("kafka-dump-log", "--deep-iteration", "--files", ",".join(files))
+            assert dumped.exit_code == 0
+            assert "isvalid: false" not in dumped.output
+
+    def test_transactions_of_leaders_that_move(self, cluster: Cluster) -> None:
+        topic = "transactions"
+        cluster.create(topic, min_insync_replicas="2")
+        cluster.wait_until_in_sync(topic)
+        producer = Producer(
+            {"bootstrap.servers": cluster.bootstrap, "transactional.id": "mover", "retry.backoff.ms": 20}
+        )
+        producer.init_transactions(30)
+        committed: list[set[bytes]] = [set() for _ in range(PARTITIONS)]
+        for turn in range(30):
+            producer.begin_transaction()
+            for index in range(PARTITIONS):
+                for each in range(3):
+                    producer.produce(topic, b"%d-%d" % (index, 3 * turn + each), partition=index)
+            if turn % 5 == 4:
+                cluster.wait_until_in_sync(topic)
+                leader = KAFKA_ID if turn % 2 else OTTLA_ID
+                cluster.lead(topic, dict.fromkeys(range(PARTITIONS), leader))
+            if turn % 3:
+                producer.commit_transaction(30)
+                for index in range(PARTITIONS):
+                    committed[index] |= {b"%d-%d" % (index, 3 * turn + each) for each in range(3)}
+            else:
+                producer.flush(30)
+                producer.abort_transaction(30)
+        cluster.check_same(topic)
+        for leader in (OTTLA_ID, KAFKA_ID):
+            cluster.lead(topic, dict.fromkeys(range(PARTITIONS), leader))
+            found = consumed(cluster.bootstrap, topic, isolation_level="read_committed")
+            assert [set(values) for values in found] == committed
+        cluster.check_same(topic)
+
+    def test_kafka_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
+        topic = "dying"
+        cluster.create(topic, min_insync_replicas="1")
+        cluster.wait_until_in_sync(topic)
+        with Traffic(cluster.bootstrap, topic).running() as traffic:
+            for _ in range(2):
+                traffic.wait_for_more(500)
+                cluster.kafka.kill()
+                traffic.wait_for_more(500)
+                cluster.kafka.start()
+                cluster.wait_until_in_sync(topic)
+                cluster.lead(topic, dict.fromkeys(range(PARTITIONS), KAFKA_ID))
+        cluster.check_same(topic)
+        check_all_there(traffic, consumed(cluster.bootstrap, topic))
+
+    def test_what_only_a_dead_kafka_had_goes_from_its_log(self, cluster: Cluster) -> None:
+        """With acks=1 it has acknowledged more than Ottla got: KIP-101."""
+        topic = "diverging"
+        cluster.create(topic, min_insync_replicas="1")
+        cluster.wait_until_in_sync(topic)
+        cluster.lead(topic, dict.fromkeys(range(PARTITIONS), KAFKA_ID))
+        settings = {"acks": "1", "enable_idempotence": "false"}
+        with Traffic(cluster.bootstrap, topic, **settings).running() as traffic:
+            traffic.wait_for_more(2000)
+            cluster.kafka.kill()
+            wait_until(lambda: all(leader == OTTLA_ID for leader, _ in cluster.states(topic)), "Ottla leads")
+            traffic.wait_for_more(500)
+            cluster.kafka.start()
+            cluster.wait_until_in_sync(topic)
+        cluster.check_same(topic)
+
+    def test_ottla_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
+        """It is the controller, so nobody else leads meanwhile; what Kafka leads goes on."""
+        topic = "dying-controller"
+        cluster.create(topic, min_insync_replicas="1")
+        cluster.wait_until_in_sync(topic)
+        leaders = {index: KAFKA_ID if index % 2 else OTTLA_ID for index in range(PARTITIONS)}
+        with Traffic(cluster.bootstrap, topic).running() as traffic:
+            for _ in range(2):
+                cluster.lead(topic, leaders)
+                traffic.wait_for_more(500)
+                cluster.ottla.kill()
+                cluster.ottla.start()
+                cluster.wait_until_in_sync(topic)
+        cluster.check_same(topic)
+        check_all_there(traffic, consumed(cluster.bootstrap, topic))
+
+    def test_deleted_records_go_from_both(self, cluster: Cluster) -> None:
+        topic = "deleting"
+        cluster.create(topic, min_insync_replicas="2")
+        with Traffic(cluster.bootstrap, topic).running() as traffic:
+            traffic.wait_for_more(1000)
+        cluster.check_same(topic)
+        for leader, offset in ((OTTLA_ID, 50), (KAFKA_ID, 101)):
+            cluster.lead(topic, dict.fromkeys(range(PARTITIONS), leader))
+            wanted = [TopicPartition(topic, index, offset) for index in range(PARTITIONS)]
+            try:
+                for future in cluster.admin.delete_records(wanted).values():
+                    assert future.result(30).low_watermark == offset
+            except KafkaException as error:
+                raise AssertionError(f"{leader} leads: {error}") from error
