@@ -67,13 +67,17 @@ async def running(
     *,
     cluster_id: str | None = None,
     crash: bool = False,
+    seed: int = 1,
 ) -> AsyncGenerator[Broker]:
-    """A broker that serves inside the block, and is stopped, or has crashed, behind it."""
+    """A broker that serves inside the block, and is stopped, or has crashed, behind it.
+
+    Nodes of one cluster have seeds of their own: what they call themselves comes from there.
+    """
     services = Services()
     services.clock = BrokerClock()
     lines = StringIO()
     services.log = Log(lines)
-    services.identifiers = Identifiers(seed=1)
+    services.identifiers = Identifiers(seed)
     services.transport = SocketTransport()
     config = BrokerConfig(
         {
