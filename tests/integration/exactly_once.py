@@ -11,11 +11,13 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from compat.broker_process import ROOT, BrokerProcess
 from compat.python_clients import CLIENTS
@@ -40,7 +42,7 @@ SETTINGS: Final = {
     "transaction.state.log.num.partitions": "4",
 }
 
-QUICK: Final = {
+QUICK: Final[dict[str, str | int | float]] = {
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
@@ -101,11 +103,20 @@ class Worker:
 def transformed(address: str) -> int:
     """How many records, with markers, the target has."""
     consumer = Consumer({**QUICK, "bootstrap.servers": address, "group.id": "unused"})
+
+    def end_of(partition: int) -> int:
+        ends: list[int] = []
+
+        def has_answer() -> bool:
+            with suppress(KafkaException):  # leaders change, and the client does not ask again by itself
+                ends.append(consumer.get_watermark_offsets(TopicPartition(TARGET, partition), 10)[1])
+            return bool(ends)
+
+        wait_until(has_answer, f"partition {partition} has a leader", patience_seconds=PATIENCE_SECONDS)
+        return ends[0]
+
     try:
-        return sum(
-            consumer.get_watermark_offsets(TopicPartition(TARGET, partition), 10)[1]
-            for partition in range(PARTITION_COUNT)
-        )
+        return sum(end_of(partition) for partition in range(PARTITION_COUNT))
     finally:
         consumer.close()
 
@@ -142,35 +153,48 @@ def committed_records(address: str, count: int) -> list[list[int]]:
 
 
 def run_pipeline(broker: BrokerProcess, kills: int, chance: random.Random) -> list[str]:
-    """What is wrong with the output, if anything is."""
+    """What is wrong with the output of one broker, if anything is."""
+
+    def kill() -> None:
+        broker.kill()
+        broker.start()
+
     with Stage(CLIENTS["confluent-kafka"], broker.address) as stage:
         for topic in (SOURCE, TARGET):
             stage.topic(PARTITION_COUNT, name=topic)
-    source = Source(broker.address)
+    return run_through(broker.address, kills, chance, kill)
+
+
+def run_through(address: str, kills: int, chance: random.Random, kill: Callable[[], None]) -> list[str]:
+    """What is wrong with the output, if anything is.
+
+    ``address`` is where clients find the brokers, who have the topics.  ``kill`` kills one, and sees to it
+    that it comes back.
+    """
+    source = Source(address)
     source.start()
-    workers = [Worker(broker.address, number) for number in range(WORKERS)]
+    workers = [Worker(address, number) for number in range(WORKERS)]
 
     def has_reached(goal: int) -> bool:
         for worker in workers:
             worker.tend()
-        return transformed(broker.address) >= goal
+        return transformed(address) >= goal
 
     try:
         for _ in range(kills):
-            goal = transformed(broker.address) + BETWEEN_KILLS
+            goal = transformed(address) + BETWEEN_KILLS
             wait_until(partial(has_reached, goal), "it goes on", patience_seconds=PATIENCE_SECONDS)
             if chance.random() < 0.7:
                 chance.choice(workers).kill()
             time.sleep(chance.random() * 0.05)  # anywhere in a transaction
-            broker.kill()
-            broker.start()
+            kill()
         source.ended.set()
         source.join(PATIENCE_SECONDS)
         assert not source.is_alive()
         ended = threading.Event()
         tending = threading.Thread(target=tend_until, args=(workers, ended), daemon=True)
         tending.start()
-        found = committed_records(broker.address, source.count)
+        found = committed_records(address, source.count)
         ended.set()
         tending.join()
     finally:
