@@ -1,6 +1,6 @@
 """Asking the controller for other in-sync sets (AlterPartition), and looking for followers that are late."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -29,6 +29,9 @@ RETRY_SECONDS: Final = 0.05
 
 ANSWER_SECONDS: Final = 30.0
 """After this the request is made again, from what is to be proposed by then."""
+
+NAMED_MAX: Final = 3
+"""Partitions that a line of the log names."""
 
 TopicIdPartition = tuple[bytes, int]
 
@@ -59,9 +62,15 @@ class IsrUpdates:
         """Look for late followers, for ever: one is noticed after one and a half times the limit at most."""
         while True:
             await trio.sleep(max(self._lag_max_ms / 2, 1) / 1000)
+            late: dict[int, list[str]] = {}
             for leader in self._manager.open_leaders:
                 if leader.ended is None:
-                    leader.shrink_isr()
+                    for broker_id in leader.shrink_isr():
+                        late.setdefault(broker_id, []).append(f"{leader.topic}-{leader.partition}")
+            for broker_id, names in late.items():
+                self._services.log.warn(
+                    f"broker {broker_id} has not caught up for {self._lag_max_ms} ms in {_named(names)}"
+                )
 
     def propose(self, leader: Leader, proposal: IsrProposal) -> None:
         """Let the controller decide, and tell ``leader``."""
@@ -126,30 +135,45 @@ class IsrUpdates:
                 about="AlterPartition",
             )
             return False
+        changed: list[str] = []
         for topic in answer.topics:
             for outcome in topic.partitions:
                 key = topic.topic_id, outcome.partition_index
                 if key in asked and self._undecided.pop(key, None) is not None:
-                    self._tell(*asked[key], outcome)
+                    leader, proposal = asked[key]
+                    if leader.ended is None and self._tell(leader, proposal, outcome):
+                        changed.append(f"{leader.topic}-{leader.partition} ({_listed(outcome.isr)})")
+        if changed:
+            self._services.log.info(f"replicas in sync: {_named(changed)}")
         return not self._undecided.keys() & asked.keys()
 
     def _tell(
         self, leader: Leader, proposal: IsrProposal, outcome: AlterPartitionResponsePartitionData
-    ) -> None:
-        name = f"{leader.topic}-{leader.partition}"
-        if leader.ended is not None:
-            return
+    ) -> bool:
+        """Whether the set is another one now."""
         if outcome.error_code:
             code = ErrorCode(outcome.error_code)
-            self._services.log.info(f"the in-sync set of {name} does not become {proposal.isr}: {code.name}")
+            self._services.log.info(
+                f"{leader.topic}-{leader.partition}: {_listed(proposal.isr)} cannot be the replicas in sync: "
+                f"{code.name}"
+            )
             leader.isr_refused(proposal, code)
-        elif leader.isr_accepted(
+            return False
+        leader.isr_accepted(
             proposal,
             outcome.isr,
             leader_epoch=outcome.leader_epoch,
             partition_epoch=outcome.partition_epoch,
-        ):
-            self._services.log.info(
-                f"replicas of {name} in sync: {', '.join(map(str, outcome.isr))} "
-                f"(partition epoch {outcome.partition_epoch})"
-            )
+        )
+        return True
+
+
+def _listed(broker_ids: Sequence[int]) -> str:
+    return ", ".join(map(str, broker_ids))
+
+
+def _named(names: Sequence[str]) -> str:
+    """A few of them by name."""
+    if len(names) <= NAMED_MAX:
+        return "; ".join(names)
+    return f"{'; '.join(names[:NAMED_MAX])} and {len(names) - NAMED_MAX} others"

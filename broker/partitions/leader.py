@@ -1,7 +1,7 @@
 """One partition, as the broker that leads it sees it: what is appended, what may be read, who waits."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from broker.config.topic_settings import TopicSettings
@@ -473,12 +473,17 @@ class Leader(Replica):
             else:
                 self._deleting.append((offset, callback))
 
-    def shrink_isr(self) -> None:
-        """Propose to let those go that have been behind for too long; to be called from time to time."""
-        if self.replication is not None:
-            proposal = self.replication.propose_shrinking(self.log.log_end, self._surroundings.now_ms())
-            if proposal is not None:
-                self._surroundings.propose_isr(self, proposal)
+    def shrink_isr(self) -> Collection[int]:
+        """Propose to let those go that have been behind for too long, and name them; from time to time."""
+        replication = self.replication
+        if replication is None:
+            return ()
+        proposal = replication.propose_shrinking(self.log.log_end, self._surroundings.now_ms())
+        if proposal is None:
+            return ()
+        late = replication.isr.difference(proposal.isr)
+        self._surroundings.propose_isr(self, proposal)
+        return late
 
     def isr_accepted(
         self, proposal: "IsrProposal", isr: Sequence[int], *, leader_epoch: int, partition_epoch: int

@@ -9,6 +9,8 @@ from compat.cluster.nodes import OttlaNode
 from compat.cluster.played_followers import CONVERSATIONS, SETTINGS, Line, Played, played
 from compat.oracle.kafka import kafka_node
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def kafka_leader(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
