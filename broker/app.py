@@ -268,6 +268,31 @@ def _prepare(services: Services) -> None:
     dynamic.load(image)
     services.metadata.on_publish(dynamic.publish)
     services.metadata.on_publish(TopicNews(services.log, image).publish)
+    if unaddressed := _unaddressed(config):
+        services.metadata.on_publish(_warning_of_company(services, unaddressed))
+
+
+def _warning_of_company(services: Services, unaddressed: Sequence[str]) -> Publish:
+    """Say once by which address others come to this broker, when it is not alone and was given none."""
+    is_said = False
+
+    def publish(image: MetadataImage, changes: MetadataChanges) -> None:
+        nonlocal is_said
+        own = image.brokers.get(services.node_id)
+        if is_said or own is None or len(image.brokers) == 1:
+            return
+        is_said = True
+        named = [
+            f"{listener.name} at {Address(listener.host, listener.port)}"
+            for listener in own.endpoints
+            if listener.name in unaddressed
+        ]
+        services.log.warn(
+            f"not the only broker any more: the others and their clients look for {', '.join(named)}, "
+            "because neither listeners nor advertised.listeners names a host"
+        )
+
+    return publish
 
 
 async def _open_broker(

@@ -15,7 +15,7 @@ from broker.flushing import run_flush
 from broker.network.call import Address
 from broker.network.node_client import NodeClient, NodeUnreachable
 from broker.raft.followed_log import FollowedLog
-from broker.raft.quorum import Quorum, read_host_and_port
+from broker.raft.quorum import NOBODY, Quorum, read_host_and_port
 from broker.raft.snapshots import SnapshotId
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
@@ -148,6 +148,10 @@ class Observer:
         current = partition.current_leader
         addresses = {node.node_id: Address(node.host, node.port) for node in answer.node_endpoints}
         if not self._heed(partition.error_code, current, addresses.get(current.leader_id), asked_epoch):
+            if partition.error_code not in _OF_ELECTIONS:
+                return self._refused(partition.error_code)
+            if self._quorum.leader_id == NOBODY:
+                self._services.log.warn_seldom("no controller leads, as far as is known")
             return Outcome.NO_USE
         if partition.error_code:
             return self._refused(partition.error_code)
@@ -311,6 +315,16 @@ class Observer:
         except (OSError, DiskFailure) as error:
             self._services.log.error(f"no snapshot of the metadata log could be made: {error}")
 
+
+_OF_ELECTIONS: Final = frozenset(
+    (
+        ErrorCode.NONE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    )
+)
+"""What controllers answer while they, or this node, have yet to hear who leads."""
 
 _OF_NO_LEADER: Final = frozenset((ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER))
 """Errors with which a node says that another one leads, or that another epoch has begun."""

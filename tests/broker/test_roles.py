@@ -85,6 +85,16 @@ async def test_a_broker_joins_the_cluster_whose_controller_it_is_told() -> None:
             assert "t" in second.services.image.topics
 
 
+async def test_one_without_an_address_says_so_when_it_is_not_alone_any_more() -> None:
+    settings = {"node.id": "1", "listeners": "PLAINTEXT://:0,CONTROLLER://127.0.0.1:0"}
+    async with running(MemoryFileSystem(), settings) as first:
+        assert "not the only broker" not in first.log.getvalue()
+        async with joining(controller_of(first), MemoryFileSystem()) as second:
+            await until_same(first, second)
+            assert first.log.getvalue().count("not the only broker any more: ") == 1
+            assert "not the only broker" not in second.log.getvalue()
+
+
 async def test_a_controller_alone_has_brokers_elsewhere() -> None:
     settings = {"process.roles": "controller", "node.id": "1", "listeners": "CONTROLLER://127.0.0.1:0"}
     disks = [MemoryFileSystem() for _ in range(3)]
