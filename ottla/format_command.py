@@ -67,6 +67,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     for names, what in (
         (("-s", "--standalone"), "this node alone is the controller; the default"),
+        (("-N", "--no-initial-controllers"), "others are the controllers; this node may become one of them"),
         (("-g", "--ignore-formatted"), "a directory that is formatted already is no error"),
     ):
         parser.add_argument(*names, action="store_true", help=what)
@@ -108,6 +109,13 @@ def _format(options: argparse.Namespace) -> list[str]:
     if not blank:
         return ["All of the log directories are already formatted."]
     is_controller = "controller" in config.get("process.roles")
+    if options.no_initial_controllers and (options.standalone or not is_dynamic):
+        raise FormatError(
+            "who votes is said by --standalone, by controller.quorum.voters, or by the others of the cluster "
+            "(--no-initial-controllers): choose one"
+        )
+    if options.no_initial_controllers and cluster_id is None:
+        raise FormatError("a cluster that has controllers has an id: give it, --cluster-id")
     if not is_controller and cluster_id is None:
         raise FormatError("a broker belongs to the cluster of its controllers: give its id, --cluster-id")
     plan = Format(
@@ -116,6 +124,7 @@ def _format(options: argparse.Namespace) -> list[str]:
         metadata_version=metadata_version,
         controller_endpoints=_endpoints(config) if is_dynamic else (),
         feature_levels=levels,
+        joins=options.no_initial_controllers,
     )
     format_directories(
         file_system,

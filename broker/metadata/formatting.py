@@ -29,6 +29,8 @@ class Format(NamedTuple):
     """Of the one voter, this node; empty where ``controller.quorum.voters`` names it (kraft.version 0)."""
     feature_levels: Mapping[str, int] = {}
     """Levels chosen instead of the release's own."""
+    joins: bool = False
+    """Whether others vote already: this node copies their log, and votes when they let it."""
 
 
 def bootstrap_records(plan: Format) -> list[VersionedRecord]:
@@ -77,7 +79,7 @@ def _write_bootstrap(
     records: Sequence[VersionedRecord],
     now_ms: int,
 ) -> None:
-    voters = (Voter(plan.node_id, directory_id, plan.controller_endpoints),)
+    voters = () if plan.joins else (Voter(plan.node_id, directory_id, plan.controller_endpoints),)
     batches = build_snapshot(
         records,
         BOOTSTRAP,

@@ -72,13 +72,15 @@ def leader_change(leader_id: int, voter_ids: Iterable[int]) -> ControlRecord:
 
 
 def quorum_records(kraft_version: int, voters: VoterSet) -> list[ControlRecord]:
-    """The records from which everyone learns the voter set; none before kraft.version 1."""
+    """The records from which everyone learns the voter set, if it is known; none before kraft.version 1."""
     if kraft_version == 0:
         return []
-    return [
-        (ControlType.KRAFT_VERSION, KRaftVersionRecord(kraft_version=kraft_version)),
-        (ControlType.KRAFT_VOTERS, voters_record(voters)),
+    records: list[ControlRecord] = [
+        (ControlType.KRAFT_VERSION, KRaftVersionRecord(kraft_version=kraft_version))
     ]
+    if voters:
+        records.append((ControlType.KRAFT_VOTERS, voters_record(voters)))
+    return records
 
 
 def snapshot_header(last_timestamp_ms: int) -> ControlRecord:

@@ -69,6 +69,7 @@ class Campaign:
 
     async def _stand(self) -> None:
         quorum, services = self._quorum, self._services
+        quorum.lose_patience()
         others = [voter for voter in quorum.voters if voter.id != services.node_id]
         if others and not await self._wins(others, quorum.epoch, pre_vote=True):
             return
@@ -87,7 +88,6 @@ class Campaign:
         quorum = self._quorum
         granted = 1
         needed = (len(others) + 1) // 2 + 1
-        has_heard = quorum.hears_leader
 
         async with trio.open_nursery() as nursery:
 
@@ -100,7 +100,7 @@ class Campaign:
 
             for voter in others:
                 nursery.start_soon(ask, voter)
-        if quorum.epoch != epoch or quorum.is_leader or quorum.hears_leader != has_heard:
+        if quorum.epoch != epoch or quorum.is_leader or quorum.hears_leader:
             return False  # meanwhile somebody leads, or may do so
         if granted >= needed:
             return True

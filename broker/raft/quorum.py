@@ -72,10 +72,11 @@ class Quorum:
         self._caught_up = trio.Event()
         self.patience_ends = math.inf
         """Trio's time at which this node, if it votes, wants to lead itself: nobody else seems to."""
-        self._has_heard_leader = False
-        feed.on_publish(self._note_published)
+        self.hears_leader = False
+        """Whether another node that leads has answered in this epoch, and not fallen silent since."""
         self.successors: Sequence[ReplicaKey] = ()
         """Who is to lead next, if this node has just resigned of its own will."""
+        feed.on_publish(self._note_published)
 
     # What everybody may ask
 
@@ -111,11 +112,6 @@ class Quorum:
         if self.kraft_version == 0:  # then directories do not vote
             return any(voter.id == node_id for voter in voters)
         return find_voter(voters, node_id, self.directory_id) is not None
-
-    @property
-    def hears_leader(self) -> bool:
-        """Whether another node that leads has answered in this epoch, and not too long ago."""
-        return self._has_heard_leader and trio.current_time() < self.patience_ends
 
     @property
     def leader_address(self) -> Address | None:
@@ -280,14 +276,18 @@ class Quorum:
 
     def note_answer(self) -> None:
         """The leader has answered as one."""
-        self._has_heard_leader = True
+        self.hears_leader = True
         self._be_patient()
 
     def hurry(self, seconds: float) -> None:
         """The leader has resigned: so long this node waits for another one, if it votes."""
-        self._has_heard_leader = False
+        self.hears_leader = False
         self.postpone(seconds)
         self._tell_change()
+
+    def lose_patience(self) -> None:
+        """The leader, if there is one, has not answered for too long."""
+        self.hears_leader = False
 
     def postpone(self, seconds: float) -> None:
         """Want to lead after so long, and not before."""
@@ -343,7 +343,7 @@ class Quorum:
         self.epoch = epoch
         self.leader_id = leader_id
         self._leader_address = address
-        self._has_heard_leader = False
+        self.hears_leader = False
         self._be_patient()
         self._tell_change()
         for listener in self._listeners:

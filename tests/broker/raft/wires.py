@@ -26,7 +26,10 @@ class Wires:
         self.asked: list[tuple[float, Address, Message]] = []
         self.on_answer: Callable[[Message, Any], None] = lambda request, answer: None
         """May look at each answer, and change it, before it arrives."""
-        monkeypatch.setattr("broker.raft.observer.NodeClient", self._client)
+        self.cut: set[Address] = set()
+        """Who cannot be reached just now."""
+        for module in ("observer", "campaign", "duties"):
+            monkeypatch.setattr(f"broker.raft.{module}.NodeClient", self._client)
 
     @property
     def fetches(self) -> list[FetchRequest]:
@@ -45,10 +48,11 @@ class _Wire:
 
     async def ask(self, request: Message, *, timeout_seconds: float) -> Any:
         address = self._resolve()
-        assert address is not None
+        if address is None:
+            raise NodeUnreachable("nobody knows its address")
         self._wires.asked.append((trio.current_time(), address, request))
         node = self._wires.nodes.get(address)
-        if node is None:
+        if node is None or address in self._wires.cut:
             await trio.lowlevel.checkpoint()
             raise NodeUnreachable("nobody is there")
         response = response_class(type(request))

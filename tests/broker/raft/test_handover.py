@@ -1,0 +1,393 @@
+"""Two controllers, of which one takes over from the other: voters come and go, and elections are held."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from broker.controller.automatic_topics import topic_defaults
+from broker.controller.topics import NewTopic, create_topics
+from broker.metadata.image import Endpoint
+from broker.network.call import Address
+from broker.raft.quorum import Quorum
+from broker.raft.voter_changes import KRaftVersions, open_voter_changes
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
+from protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest
+from protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
+from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from protocol.messages.update_raft_voter import (
+    KRaftVersionFeature,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
+from protocol.messages.update_raft_voter import Listener as UpdatedListener
+from protocol.messages.vote import VoteRequest
+from storage.node_files import read_quorum_state
+from tests.broker.controller.node import CONTROLLER, METADATA, ControllerNode
+from tests.broker.raft.wires import BOOTSTRAP, LEADER, Wires
+
+SECOND = Address("127.0.0.1", 9094)
+
+LONG_SECONDS = 60.0
+
+
+class Voting(ControllerNode):
+    """A node that is broker and controller, at an address of its own."""
+
+    def __init__(self, node_id: int, at: Address, **settings: str) -> None:
+        super().__init__(
+            {"process.roles": "broker,controller", **BOOTSTRAP, **settings}, node_id=node_id, seed=node_id
+        )
+        self.at = at
+        self.controller_endpoints = [Endpoint("CONTROLLER", at.host, at.port)]
+        self.format = self.format._replace(joins=node_id != 1)
+        self._scope = trio.CancelScope()
+
+    @property
+    def quorum(self) -> Quorum:
+        return self.services.quorum
+
+    @property
+    def directory_id(self) -> bytes:
+        return self.quorum.directory_id
+
+    async def run(self) -> None:
+        """The quorum and the controller at work."""
+        self._scope = trio.CancelScope()
+        with self._scope:
+            async with trio.open_nursery() as nursery, open_voter_changes(self.services) as changes:
+                self.services.voter_changes = changes
+                nursery.start_soon(self.quorum.run)
+                nursery.start_soon(self.controller.run)
+                await trio.sleep_forever()
+
+    def crash(self) -> None:
+        """End as by ``kill -9``."""
+        self._scope.cancel()
+        self.kill()
+
+
+class Pair:
+    """Node 1, which leads, and node 2, which copies its log."""
+
+    def __init__(self, wires: Wires, nursery: trio.Nursery) -> None:
+        self.wires = wires
+        self.first = Voting(1, LEADER)
+        self.second = Voting(2, SECOND)
+        self._nursery = nursery
+        for node in (self.first, self.second):
+            self.start(node)
+
+    def start(self, node: Voting) -> None:
+        node.start()
+        self.wires.nodes[node.at] = node
+        self._nursery.start_soon(node.run)
+
+    def crash(self, node: Voting) -> None:
+        del self.wires.nodes[node.at]
+        node.crash()
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        with trio.fail_after(LONG_SECONDS):
+            while not holds():  # noqa: ASYNC110  # virtual time, and what is waited for tells nobody
+                await trio.sleep(0.01)
+
+    async def until_same(self) -> None:
+        await self.until(lambda: self.second.image.parts() == self.first.image.parts())
+
+    async def add(self, newcomer: Voting, leader: Voting, *, waits: bool = True) -> ErrorCode:
+        request = AddRaftVoterRequest(
+            cluster_id=None,
+            voter_id=newcomer.services.node_id,
+            voter_directory_id=newcomer.directory_id,
+            listeners=[Listener(name="CONTROLLER", host=newcomer.at.host, port=newcomer.at.port)],
+            ack_when_committed=waits,
+        )
+        answer = await leader.ask(request, AddRaftVoterResponse, 1, listener=CONTROLLER.name)
+        return ErrorCode(answer.error_code)
+
+    async def remove(self, voter: Voting, leader: Voting) -> ErrorCode:
+        request = RemoveRaftVoterRequest(
+            cluster_id=None, voter_id=voter.services.node_id, voter_directory_id=voter.directory_id
+        )
+        answer = await leader.ask(request, RemoveRaftVoterResponse, 0, listener=CONTROLLER.name)
+        return ErrorCode(answer.error_code)
+
+    async def share(self) -> None:
+        """Let both vote."""
+        await self.until(lambda: self.second.image.offset >= 0)
+        await trio.sleep(0.6)
+        assert await self.add(self.second, self.first) == ErrorCode.NONE
+
+    async def until_leads(self, node: Voting) -> None:
+        await self.until(lambda: node.controller.is_active)
+
+
+async def make(node: Voting, name: str) -> None:
+    await node.controller.perform(
+        lambda image: create_topics(image, [NewTopic(name, 1, 1)], topic_defaults(node.services))
+    )
+
+
+@pytest.fixture
+def wires(monkeypatch: pytest.MonkeyPatch) -> Wires:
+    async def kraft_versions(host: str, port: int) -> KRaftVersions:
+        return KRaftVersions((0, 1), ErrorCode.NONE)
+
+    monkeypatch.setattr("broker.raft.voter_changes.ask_kraft_versions", kraft_versions)
+    return Wires(monkeypatch)
+
+
+@asynccontextmanager
+async def pair_of(wires: Wires) -> AsyncIterator[Pair]:
+    async with trio.open_nursery() as nursery:
+        yield Pair(wires, nursery)
+        nursery.cancel_scope.cancel()
+
+
+def asked(wires: Wires, kind: type[Any], of: Address | None = None) -> list[Any]:
+    return [
+        request
+        for _, address, request in wires.asked
+        if isinstance(request, kind) and (of is None or address == of)
+    ]
+
+
+class TestComing:
+    async def test_a_copy_becomes_a_voter(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            assert [voter.id for voter in pair.first.quorum.voters] == [1, 2]
+            await pair.until(lambda: pair.second.quorum.voters == pair.first.quorum.voters)
+            assert pair.second.quorum.is_voter
+            await make(pair.first, "t")
+            await pair.until_same()
+            assert not asked(wires, VoteRequest)
+            assert not asked(wires, BeginQuorumEpochRequest)
+
+    async def test_what_one_of_two_has_is_not_committed(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair, trio.open_nursery() as nursery:
+            await pair.share()
+            wires.cut.add(LEADER)
+            await trio.sleep(0.6)
+            made = trio.Event()
+
+            async def make_it() -> None:
+                await make(pair.first, "t")
+                made.set()
+
+            nursery.start_soon(make_it)
+            await trio.sleep(0.5)
+            assert not made.is_set()
+            assert "t" not in pair.first.image.topics
+            wires.cut.clear()
+            with trio.fail_after(1):
+                await made.wait()
+            assert "t" in pair.first.image.topics
+
+    async def test_one_that_lags_behind_must_wait(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            wires.cut.add(LEADER)
+            await trio.sleep(0.1)
+            assert await pair.add(pair.second, pair.first) == ErrorCode.REQUEST_TIMED_OUT
+            wires.cut.clear()
+            await pair.share()
+            assert await pair.add(pair.second, pair.first) == ErrorCode.DUPLICATE_VOTER
+
+    async def test_an_answer_before_the_commit(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.until(lambda: pair.second.image.offset == pair.first.image.offset)
+            await trio.sleep(0.3)
+            wires.cut.add(LEADER)
+            await trio.sleep(0.6)
+            assert await pair.add(pair.second, pair.first, waits=False) == ErrorCode.NONE
+            assert await pair.remove(pair.second, pair.first) == ErrorCode.REQUEST_TIMED_OUT
+            wires.cut.clear()
+            await pair.until(lambda: pair.second.quorum.is_voter)
+
+    async def test_only_a_leader_decides(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            assert await pair.add(pair.first, pair.second) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert await pair.remove(pair.first, pair.second) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+class TestGoing:
+    async def test_the_leader_goes_and_the_other_one_leads_at_once(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        async with pair_of(wires) as pair:
+            await make(pair.first, "before")
+            await pair.share()
+            began = trio.current_time()
+            assert await pair.remove(pair.first, pair.first) == ErrorCode.NONE
+            await pair.until_leads(pair.second)
+            assert trio.current_time() - began < 0.5
+            assert len(asked(wires, EndQuorumEpochRequest, SECOND)) == 1
+            assert not asked(wires, VoteRequest)
+            assert [voter.id for voter in pair.second.quorum.voters] == [2]
+            assert pair.second.quorum.epoch == 2
+            with pytest.raises(KafkaError, match="NOT_CONTROLLER"):
+                await make(pair.first, "refused")
+            await make(pair.second, "after")
+            await pair.until_same()
+            assert {"before", "after"} <= pair.first.image.topics.keys()
+            assert not pair.first.quorum.is_voter
+            assert (pair.first.quorum.leader_id, pair.first.quorum.epoch) == (2, 2)
+
+    async def test_there_and_back(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            assert await pair.remove(pair.first, pair.first) == ErrorCode.NONE
+            await pair.until_leads(pair.second)
+            await pair.until(lambda: pair.first.quorum.leader_id == 2)
+            await make(pair.second, "there")
+            await pair.until_same()
+            await trio.sleep(0.6)
+            assert await pair.add(pair.first, pair.second) == ErrorCode.NONE
+            assert await pair.remove(pair.second, pair.second) == ErrorCode.NONE
+            await pair.until_leads(pair.first)
+            await make(pair.first, "back")
+            await pair.until_same()
+            assert {"there", "back"} <= pair.second.image.topics.keys()
+            assert pair.first.quorum.epoch == 3
+
+    async def test_the_other_one_goes_again(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            assert await pair.remove(pair.second, pair.first) == ErrorCode.NONE
+            pair.crash(pair.second)
+            await make(pair.first, "alone")
+            await trio.sleep(10)
+            assert pair.first.controller.is_active
+
+    async def test_who_votes_alone_stays(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await trio.sleep(0.1)
+            assert await pair.remove(pair.first, pair.first) == ErrorCode.VOTER_NOT_FOUND
+
+
+class TestCrashes:
+    async def test_of_two_none_leads_alone(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            pair.crash(pair.second)
+            await pair.until(lambda: not pair.first.controller.is_active)
+            assert trio.current_time() < 10
+            await trio.sleep(20)
+            assert not pair.first.quorum.is_leader
+            assert pair.first.quorum.epoch == 1, "asking costs no epoch"
+            with pytest.raises(KafkaError, match="NOT_CONTROLLER"):
+                await make(pair.first, "t")
+
+    async def test_they_go_on_when_both_are_there_again(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            await make(pair.first, "before")
+            pair.crash(pair.second)
+            await trio.sleep(10)
+            pair.start(pair.second)
+            await pair.until(lambda: pair.first.controller.is_active or pair.second.controller.is_active)
+            leader = pair.first if pair.first.controller.is_active else pair.second
+            await make(leader, "after")
+            await pair.until_same()
+            assert {"before", "after"} <= pair.first.image.topics.keys()
+
+    @pytest.mark.parametrize("seed", range(5))
+    async def test_the_old_leader_goes_on_as_a_follower_or_is_elected(
+        self, wires: Wires, autojump_clock: object, seed: int
+    ) -> None:
+        async with pair_of(wires) as pair:
+            pair.first.services.identifiers.random.seed(seed)
+            pair.second.services.identifiers.random.seed(100 + seed)
+            await pair.share()
+            await make(pair.first, "before")
+            pair.crash(pair.first)
+            await trio.sleep(seed)
+            assert not pair.second.controller.is_active, "it has one vote of two"
+            pair.start(pair.first)
+            await pair.until(lambda: pair.first.controller.is_active or pair.second.controller.is_active)
+            leader = pair.first if pair.first.controller.is_active else pair.second
+            await make(leader, "after")
+            await pair.until_same()
+            assert {"before", "after"} <= leader.image.topics.keys()
+            assert leader.quorum.epoch >= 2
+
+    async def test_who_lacks_records_is_not_elected(self, wires: Wires, autojump_clock: object) -> None:
+        """What the leader has written and the other one not is uncommitted, but may not be lost by a vote."""
+        async with pair_of(wires) as pair, trio.open_nursery() as nursery:
+            await pair.share()
+            await trio.sleep(0.6)
+            wires.cut.update((LEADER, SECOND))
+            await trio.sleep(0.6)
+
+            async def make_it() -> None:
+                with pytest.raises(KafkaError, match="NOT_CONTROLLER"):
+                    await make(pair.first, "undecided")
+
+            nursery.start_soon(make_it)
+            await pair.until(lambda: not pair.first.controller.is_active)
+            await trio.sleep(10)
+            wires.cut.clear()
+            await pair.until_leads(pair.first)
+            await pair.until_same()
+            assert "undecided" in pair.second.image.topics
+            assert not pair.second.controller.is_active
+
+    async def test_a_vote_is_remembered(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            pair.crash(pair.first)
+            await trio.sleep(5)
+            pair.start(pair.first)
+            await pair.until(lambda: pair.first.controller.is_active or pair.second.controller.is_active)
+            leads_first = pair.first.controller.is_active
+            follower = pair.second if leads_first else pair.first
+            state = read_quorum_state(follower.file_system, METADATA)
+            assert state is not None
+            assert state.leader_epoch == follower.quorum.epoch
+
+    async def test_a_voter_that_does_not_ask_is_told_who_leads(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            wires.cut.add(LEADER)
+            await pair.until(lambda: asked(wires, BeginQuorumEpochRequest, SECOND))
+            wires.cut.clear()
+            await pair.until(lambda: pair.second.quorum.leader_id == 1)
+            assert pair.first.controller.is_active
+
+
+class TestUpdates:
+    async def test_a_voter_says_where_it_listens_now(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            request = UpdateRaftVoterRequest(
+                cluster_id=None,
+                current_leader_epoch=1,
+                voter_id=2,
+                voter_directory_id=pair.second.directory_id,
+                listeners=[UpdatedListener(name="CONTROLLER", host="elsewhere", port=1)],
+                kraft_version_feature=KRaftVersionFeature(max_supported_version=1),
+            )
+
+            async def update(changed: UpdateRaftVoterRequest) -> Any:
+                return await pair.first.ask(changed, UpdateRaftVoterResponse, 0, listener=CONTROLLER.name)
+
+            answer = await update(request)
+            assert answer.error_code == ErrorCode.NONE
+            assert (answer.current_leader.leader_id, answer.current_leader.port) == (1, LEADER.port)
+            await pair.until(lambda: pair.second.quorum.voters[1].endpoints[0].host == "elsewhere")
+            request.current_leader_epoch = 7
+            assert (await update(request)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+            request.current_leader_epoch = 1
+            request.voter_id = 3
+            assert (await update(request)).error_code == ErrorCode.VOTER_NOT_FOUND
+            request.listeners = []
+            assert (await update(request)).error_code == ErrorCode.INVALID_REQUEST
