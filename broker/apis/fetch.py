@@ -12,6 +12,7 @@ from broker.partitions.leader_hints import leader_hint
 from broker.partitions.long_poll import LongPoll
 from broker.partitions.manager import PartitionManager
 from broker.partitions.read import (
+    CONSUMERS,
     UNKNOWN,
     FetchIsolation,
     IsolationLevel,
@@ -128,10 +129,9 @@ def reader_of(request: FetchRequest, call: Call, replica_id: int, isolation: Iso
             broker_epoch=request.replica_state.replica_epoch if call.version >= REPLICA_STATE_VERSION else -1,
             holds_back=lambda leader: partitions.holds_back(leader, replica_id),
         )
-    prefer: Callable[[Leader, int], int] | None = None
     if request.rack_id and call.version >= FOLLOWER_READS_VERSION:
-        prefer = selector(call, request.rack_id)
-    return Reader(FetchIsolation(isolation), preferred_replica=prefer)
+        return Reader(FetchIsolation(isolation), preferred_replica=selector(call, request.rack_id))
+    return CONSUMERS[isolation]
 
 
 def selector(call: Call, rack: str) -> Callable[[Leader, int], int] | None:

@@ -47,9 +47,13 @@ class FetchIsolation(IntEnum):
     """For followers: records are committed by being read."""
 
 
+LOG_END = FetchIsolation.LOG_END
+TXN_COMMITTED = FetchIsolation.TXN_COMMITTED
+
+
 def end_for(replica: Replica, isolation: FetchIsolation | IsolationLevel) -> int:
     """The offset at which the log ends for a reader."""
-    if isolation == FetchIsolation.LOG_END:
+    if isolation is LOG_END:
         return replica.log.log_end
     return replica.log.last_stable if isolation else replica.log.high_watermark
 
@@ -77,6 +81,10 @@ class Reader:
         """Whether a follower gets no records of a partition now, because of its quota."""
         self.preferred_replica = preferred_replica
         """From which broker a consumer had better read from this offset on; negative if from this one."""
+
+
+CONSUMERS = {level: Reader(FetchIsolation(level)) for level in IsolationLevel}
+"""Consumers that read from whoever they ask."""
 
 
 class Round:
@@ -112,6 +120,8 @@ def read_partitions(
     where its sender stands.
     """
     result = Round()
+    isolation = reader.isolation
+    is_follower = reader.replica_id >= 0
     unknown_topics: list[Reading] = []
     unknown_partitions: list[Reading] = []
     left = max_bytes
@@ -129,28 +139,29 @@ def read_partitions(
                 continue
             if wanted.topic_name is not None and code == ErrorCode.UNKNOWN_TOPIC_ID:
                 code = code_of_lost_topic(find, wanted.topic_name, wanted.key[1])
-            reading = unreadable(wanted, code)
+            failed = unreadable(wanted, code)
             if code == ErrorCode.UNKNOWN_TOPIC_ID:
-                unknown_topics.append(reading)
+                unknown_topics.append(failed)
                 continue
             if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                unknown_partitions.append(reading)
+                unknown_partitions.append(failed)
                 continue
-            result.readings.append(reading)
+            result.readings.append(failed)
             result.replicas.append(None)
             result.must_answer = True
             continue
         nobody = False
         wanted.topic_name = replica.topic
         limit = min(wanted.max_bytes, left)
-        if reader.replica_id >= 0:
+        reading: Reading | None = None
+        if is_follower:
             reading = read_for_follower(
                 replica, wanted, reader, limit, at_least_one=nothing_yet, has_waited=has_waited
             )
-        else:
-            reading = refer(replica, wanted, reader) or read_partition(
-                replica, wanted, reader.isolation, limit, at_least_one=nothing_yet
-            )
+        elif reader.preferred_replica is not None:
+            reading = refer(replica, wanted, reader)
+        if reading is None:
+            reading = read_partition(replica, wanted, isolation, limit, at_least_one=nothing_yet)
         result.readings.append(reading)
         result.replicas.append(replica)
         size = reading.records_size_bytes
@@ -254,14 +265,14 @@ def read_partition(
             reading.diverging = find_divergence(replica, wanted)
             if reading.diverging is not None:
                 return reading
-        end = end_for(replica, isolation)
+        end = log.log_end if isolation is LOG_END else last_stable if isolation else high_watermark
         records = log.read(wanted.fetch_offset, max(max_bytes, 0), upper=end, at_least_one=at_least_one)
         if max_bytes < 0 and wanted.fetch_offset < end:  # a negative limit in the request
             return Reading(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
         if records is not None:
             reading.records = records
             reading.records_size_bytes = records.size_bytes
-        if isolation == FetchIsolation.TXN_COMMITTED:
+        if isolation is TXN_COMMITTED:
             aborted = [] if records is None else log.aborted_transactions(records)
             reading.aborted = [(each.producer_id, each.first_offset) for each in aborted]
     except KafkaError as error:
