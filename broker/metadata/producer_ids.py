@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 PREFETCH_BELOW: Final = BLOCK_SIZE // 10
 """With fewer ids than this left, the next block is fetched."""
 
+PATIENCE_SECONDS: Final = 5.0
+"""How long a controller may be away before whoever waits for an id is told to come again."""
+
 Give = Callable[[int | KafkaError], None]
 Ready = Callable[[KafkaError | None], None]
 
@@ -82,13 +85,15 @@ class ProducerIds:
 
         self._is_fetching = True
         services.channel.submit(
-            AllocateProducerIdsRequest(broker_id=broker.id, broker_epoch=broker.epoch), self._fetched_block
+            AllocateProducerIdsRequest(broker_id=broker.id, broker_epoch=broker.epoch),
+            self._fetched_block,
+            timeout_seconds=PATIENCE_SECONDS,
         )
 
     def _fetched_block(self, answer: "AllocateProducerIdsResponse | KafkaError") -> None:
         self._is_fetching = False
-        if isinstance(answer, KafkaError):
-            self._refuse(answer)
+        if isinstance(answer, KafkaError):  # clients know this one, and try again
+            self._refuse(KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, answer.message))
             return
         if answer.error_code:
             self._refuse(KafkaError(ErrorCode(answer.error_code)))

@@ -49,6 +49,36 @@ class OttlaNode(BrokerProcess):
         return stamp(self.data, "directory.id")
 
 
+class OttlaBroker(BrokerProcess):
+    """An Ottla broker whose controllers are other nodes, Ottla's or Kafka's."""
+
+    def __init__(
+        self, folder: Path, controllers: str, settings: Mapping[str, str] | None = None, *, node_id: int
+    ) -> None:
+        """``controllers`` are their addresses."""
+        self.bootstrap = f"127.0.0.1:{free_ports(1)[0]}"
+        super().__init__(
+            folder,
+            {
+                "node.id": str(node_id),
+                "process.roles": "broker",
+                "listeners": f"PLAINTEXT://{self.bootstrap}",
+                "controller.listener.names": "CONTROLLER",
+                "controller.quorum.bootstrap.servers": controllers,
+                **SMALL_CLUSTER,
+                **(settings or {}),
+            },
+        )
+
+
+def kafka_controller(folder: Path, node_id: int) -> KafkaNode:
+    """The only controller of a new cluster, without a broker; formatted and not started."""
+    security = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
+    node = KafkaNode(folder, {**security, **SMALL_CLUSTER}, node_id=node_id, roles="controller")
+    node.format()
+    return node
+
+
 def kafka_in(
     ottla: OttlaNode,
     folder: Path,

@@ -53,7 +53,7 @@ class SlowController(Services):
         self.refuse = False
         self.submitted: list[tuple[AllocateProducerIdsRequest, Done]] = []
 
-    def submit(self, request: AllocateProducerIdsRequest, done: Done) -> None:
+    def submit(self, request: AllocateProducerIdsRequest, done: Done, *, timeout_seconds: float) -> None:
         self.submitted.append((request, done))
 
     def commit(self) -> None:

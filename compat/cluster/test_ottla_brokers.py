@@ -1,0 +1,204 @@
+"""Brokers of Ottla under a controller of Apache Kafka: they join, serve, stop, die, pause and are back."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compat.cluster.nodes import OttlaBroker, kafka_controller
+from compat.cluster.test_kafka_broker import consumed, produced
+from compat.oracle.java import run_tool
+from compat.oracle.kafka import KafkaNode
+from compat.waiting import wait_until
+
+KAFKA_ID, FIRST_ID, SECOND_ID = 101, 1, 2
+BOTH = {FIRST_ID, SECOND_ID}
+DUPLICATE = "DUPLICATE_BROKER_REGISTRATION"
+
+
+class Cluster:
+    """Two brokers, and a controller without a broker."""
+
+    def __init__(self, controller: KafkaNode, first: OttlaBroker, second: OttlaBroker) -> None:
+        self.controller = controller
+        self.first = first
+        self.second = second
+        self.admin = AdminClient({"bootstrap.servers": first.bootstrap})
+        """Asks the first broker, which is there all the time."""
+
+    def brokers(self) -> set[int]:
+        """Those that clients are told of."""
+        return set(self.admin.list_topics(timeout=10).brokers)
+
+    def leaders(self, topic: str) -> list[int]:
+        found = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return [found[index].leader for index in sorted(found)]
+
+    def in_sync(self, topic: str) -> list[set[int]]:
+        found = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return [set(found[index].isrs) for index in sorted(found)]
+
+    def create(self, topic: str, partitions: int) -> None:
+        """With a replica on each broker."""
+        self.admin.create_topics([NewTopic(topic, partitions, 2)])[topic].result(30)
+        self.wait_until_in_sync(topic)
+
+    def wait_until_in_sync(self, topic: str) -> None:
+        wait_until(
+            lambda: all(found == BOTH for found in self.in_sync(topic)), f"both are in sync in {topic}"
+        )
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("brokers")
+    controller = kafka_controller(folder / "kafka", KAFKA_ID)
+    controller.start()
+    first = OttlaBroker(folder / "first", controller.controller, node_id=FIRST_ID)
+    second = OttlaBroker(folder / "second", controller.controller, node_id=SECOND_ID)
+    try:
+        first.start()
+        second.start()
+        made = Cluster(controller, first, second)
+        wait_until(lambda: made.brokers() == BOTH, "the first broker knows of both")
+        yield made
+    finally:
+        for broker in (second, first):
+            if broker.is_running:
+                broker.kill()
+        controller.kill()
+
+
+def tool(name: str, at: OttlaBroker, *arguments: str) -> str:
+    done = run_tool(name, "--bootstrap-server", at.bootstrap, *arguments)
+    assert done.exit_code == 0, done
+    return done.output
+
+
+@pytest.mark.slow
+class TestAsked:
+    """What Kafka's tools ask of the controller goes through our brokers."""
+
+    def test_topics(self, cluster: Cluster) -> None:
+        of_topic = ("--topic", "by-tool")
+        tool(
+            "kafka-topics", cluster.second, "--create", *of_topic, "--partitions=2", "--replication-factor=2"
+        )
+        tool("kafka-topics", cluster.second, "--alter", *of_topic, "--partitions=3")
+        wait_until(lambda: len(cluster.leaders("by-tool")) == 3, "the first broker knows of the third one")
+        cluster.wait_until_in_sync("by-tool")
+        values = [b"%d" % number for number in range(100)]
+        produced(cluster.first.bootstrap, "by-tool", values)
+        assert consumed(cluster.second.bootstrap, "by-tool", 100) == set(values)
+        tool("kafka-topics", cluster.second, "--delete", *of_topic)
+        wait_until(
+            lambda: "by-tool" not in cluster.admin.list_topics(timeout=10).topics, "the first broker forgets"
+        )
+
+    def test_settings(self, cluster: Cluster) -> None:
+        def alter(*arguments: str) -> None:
+            tool("kafka-configs", cluster.second, "--alter", *arguments)
+
+        def describe(at: OttlaBroker, *arguments: str) -> str:
+            return tool("kafka-configs", at, "--describe", *arguments)
+
+        of_second = ("--entity-type", "brokers", "--entity-name", str(SECOND_ID))
+        alter(*of_second, "--add-config", "log.cleaner.threads=2")
+        assert "log.cleaner.threads=2" in describe(cluster.second, *of_second)
+        everybody = ("--entity-type", "brokers", "--entity-default")
+        alter(*everybody, "--add-config", "log.retention.ms=87654321")
+        wait_until(
+            lambda: "log.retention.ms=87654321" in describe(cluster.first, *everybody),
+            "the first broker has what was set at the second",
+        )
+        loggers = ("--entity-type", "broker-loggers", "--entity-name", str(SECOND_ID))
+        alter(*loggers, "--add-config", "kafka.request.logger=INFO")
+        assert "kafka.request.logger=INFO" in describe(cluster.second, *loggers)
+        refused = run_tool(
+            *("kafka-configs", "--bootstrap-server", cluster.second.bootstrap, "--alter"),
+            *("--entity-type", "topics", "--entity-name", "nowhere", "--add-config", "retention.ms=1"),
+        )
+        assert refused.exit_code == 1
+        assert "UnknownTopicOrPartitionException" in refused.output + refused.errors
+
+    def test_the_quorum(self, cluster: Cluster) -> None:
+        asked = tool("kafka-metadata-quorum", cluster.second, "describe", "--status")
+        assert f"LeaderId:               {KAFKA_ID}" in asked
+
+    def test_what_is_made_on_demand(self, cluster: Cluster) -> None:
+        produced(cluster.second.bootstrap, "on-demand", [b"makes its topic"])
+        producer = Producer({"bootstrap.servers": cluster.second.bootstrap, "transactional.id": "one"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce("on-demand", b"makes the coordinator's")
+        producer.commit_transaction(30)
+        assert len(consumed(cluster.first.bootstrap, "on-demand", 2)) == 2
+        topics = cluster.admin.list_topics(timeout=10).topics
+        assert len(topics["__transaction_state"].partitions[0].replicas) == 2
+
+
+@pytest.mark.slow
+class TestLives:
+    def test_a_broker_that_stops_is_let_go(self, cluster: Cluster) -> None:
+        cluster.create("moved", 4)
+        assert cluster.second.stop() == 0
+        wait_until(lambda: cluster.brokers() == {FIRST_ID}, "clients are told of the other alone")
+        assert cluster.leaders("moved") == [FIRST_ID] * 4
+        assert cluster.in_sync("moved") == [{FIRST_ID}] * 4
+        produced(cluster.first.bootstrap, "moved", [b"alone"] * 20)
+        assert "goes without leave" not in cluster.second.log()
+        cluster.second.start()
+        assert "recovering" not in cluster.second.log()
+        cluster.wait_until_in_sync("moved")
+
+    def test_one_that_dies_is_missed_and_comes_back_when_its_session_is_over(self, cluster: Cluster) -> None:
+        cluster.create("inherited", 4)
+        cluster.second.kill()
+        wait_until(lambda: cluster.leaders("inherited") == [FIRST_ID] * 4, "the first leads everything")
+        assert cluster.brokers() == {FIRST_ID}
+        produced(cluster.first.bootstrap, "inherited", [b"alone"] * 20)
+        cluster.second.start()
+        cluster.wait_until_in_sync("inherited")
+        cluster.second.kill()
+        cluster.second.start()  # at once: its session lasts
+        assert DUPLICATE in cluster.second.log()
+        cluster.wait_until_in_sync("inherited")
+
+    def test_one_that_was_silent_for_too_long_is_fenced_and_unfenced(self, cluster: Cluster) -> None:
+        cluster.create("paused", 4)
+        os.kill(cluster.second.pid, signal.SIGSTOP)
+        try:
+            wait_until(lambda: cluster.brokers() == {FIRST_ID}, "the second is fenced")
+        finally:
+            os.kill(cluster.second.pid, signal.SIGCONT)
+        wait_until(lambda: cluster.brokers() == BOTH, "it is unfenced")
+        cluster.wait_until_in_sync("paused")
+
+    def test_the_controller_s_end_stops_nobody(self, cluster: Cluster) -> None:
+        cluster.create("kept", 4)
+        produced(cluster.first.bootstrap, "kept", [b"before"])
+        assert consumed(cluster.second.bootstrap, "kept", 1) == {b"before"}  # and there is a coordinator
+        cluster.controller.kill()
+        values = [b"%d" % number for number in range(50)]
+        producer = Producer({"bootstrap.servers": cluster.first.bootstrap, "acks": "all"})
+        for value in values:
+            producer.produce("kept", value)
+        assert producer.flush(60) == 0
+        assert consumed(cluster.second.bootstrap, "kept", 50) == set(values)
+        cluster.controller.start()
+        cluster.create("afterwards", 2)
+        assert cluster.brokers() == BOTH
+        produced(cluster.second.bootstrap, "afterwards", values)
+
+    def test_without_a_controller_a_broker_stops_all_the_same(self, cluster: Cluster) -> None:
+        cluster.controller.kill()
+        assert cluster.second.stop() == 0
+        assert "goes without leave" in cluster.second.log()
+        cluster.controller.start()
+        cluster.second.start()
+        wait_until(lambda: cluster.brokers() == BOTH, "both are there")
