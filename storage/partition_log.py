@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.records.control import EndTransactionMarker
+from protocol.records.errors import CorruptRecords
 from storage import paths
 from storage.checkpoints import format_epochs
 from storage.cleaner import Cleanable, CleaningJob, assess
@@ -23,7 +24,7 @@ from storage.producer_replay import load_producers, read_marker
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
 from storage.retention import Expired, count_expired
-from storage.segment import FoundRecord, Segment
+from storage.segment import FoundRecord, Run, Segment
 from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
 from storage.swaps import discard_cleaned, is_marked_swap, mark_cleaned, unmark_cleaned, unmark_swapped
@@ -131,6 +132,8 @@ class PartitionLog:
         """The directory's own name was not fsynced yet."""
         self._is_gone = False
         """Deleted: there is nothing left that could be flushed."""
+        self.is_being_written = False
+        """A ``FollowerWrite`` is under way: nothing else may be written, and nothing truncated."""
         self._has_changes = is_new or is_recovered
         """Something is to be flushed or noted before the files can be left alone."""
         self._stored_epochs = stored_epochs
@@ -215,47 +218,54 @@ class PartitionLog:
         Raises OffsetNotNext, CorruptRecords (a bad CRC included) or DiskFailure; the batches before the
         offending one have been written then, or before those of the same segment if the disk failed.
         """
-        run: list[tuple[RecordBatch, EndTransactionMarker | None]] = []
-        next_offset = self.log_end
-        segment = self._active
-        self._has_changes = True
-        try:
-            for batch in read_batches(records):
-                if leader_epoch is not None and batch.partition_leader_epoch > leader_epoch:
-                    break
-                batch.check_crc()
-                base_offset = batch.base_offset
-                if base_offset < next_offset or batch.last_offset_delta < 0:
-                    raise OffsetNotNext(base_offset, next_offset)
-                has_marker = batch.is_control and batch.producer_id >= 0
-                marker = read_marker(batch) if has_marker else None
-                try:
-                    if segment.should_roll(batch, self.config, now_ms):
-                        written, run = run, []
-                        self._write_run(records, written)
-                        segment = self._roll(base_offset, now_ms)
-                    segment.reserve(batch)
-                except OSError as error:
-                    raise DiskFailure(segment.file.path, "append to", error) from error
-                run.append((batch, marker))
-                next_offset = base_offset + batch.last_offset_delta + 1
-        finally:
-            self._write_run(records, run)
+        for write in self.writes_of(records, now_ms=now_ms, leader_epoch=leader_epoch):
+            write.run()
+            write.finish()
         return self.log_end
 
-    def _write_run(self, records: Buffer, run: list[tuple[RecordBatch, EndTransactionMarker | None]]) -> None:
-        """Write batches that stand one behind the other in ``records`` and are reserved in one segment."""
-        if not run:
-            return
-        segment = self._active
-        last = run[-1][0]
-        data = memoryview(records)[run[0][0].position : last.position + last.size_bytes]
-        try:
-            segment.write_reserved(data)
-        except OSError as error:
-            raise DiskFailure(segment.file.path, "append to", error) from error
-        for batch, marker in run:
-            self._take_note(segment, batch, marker)
+    def writes_of(
+        self, records: Buffer, *, now_ms: int, leader_epoch: int | None = None
+    ) -> Iterator["FollowerWrite"]:
+        """The same in steps, each to be run, in a thread perhaps, and finished before the next is asked for.
+
+        Meanwhile nothing else may be written, nor anything truncated.
+        """
+        self._has_changes = True
+        next_offset = self.log_end
+        position = 0
+        failure: Exception | None = None
+        while failure is None:
+            segment = self._active
+            run: Run | None = None
+            is_full = False
+            try:
+                for batch in read_batches(records, position):
+                    if leader_epoch is not None and batch.partition_leader_epoch > leader_epoch:
+                        break
+                    batch.check_crc()
+                    if batch.base_offset < next_offset or batch.last_offset_delta < 0:
+                        raise OffsetNotNext(batch.base_offset, next_offset)
+                    if batch.is_control and batch.producer_id >= 0:
+                        read_marker(batch)
+                    if run is None:
+                        if segment.should_roll(batch, self.config, now_ms):
+                            segment = self._roll(batch.base_offset, now_ms)
+                        run = segment.begin_run(self.config)
+                    if not run.add(batch, now_ms):
+                        is_full = True
+                        break
+                    next_offset = batch.base_offset + batch.last_offset_delta + 1
+            except OSError as error:
+                raise DiskFailure(segment.file.path, "append to", error) from error
+            except (CorruptRecords, OffsetNotNext) as error:
+                failure = error
+            if run is not None and run.batches:
+                position = run.batches[-1].position + run.batches[-1].size_bytes
+                yield FollowerWrite(self, segment, run.batches, records)
+            if not is_full:
+                break
+        if failure is not None:
+            raise failure
 
     def _append(self, batch: RecordBatch, marker: EndTransactionMarker | None, now_ms: int) -> None:
         segment = self._active
@@ -475,7 +485,7 @@ class PartitionLog:
 
         If more than ``at_most`` were due, the rest is for the next call.  The log start moves, too.
         """
-        if self._is_gone:
+        if self._is_gone or self.is_being_written:
             return Expired()
         try:
             expired = count_expired(
@@ -1111,6 +1121,59 @@ class FlushJob:
             log._is_new = False
         if self._cuts == log._cuts:
             log.recovery_point = max(log.recovery_point, self.end_offset)
+
+
+class FollowerWrite:
+    """Some batches on their way into one segment of a follower's log."""
+
+    __slots__ = ("_batches", "_data", "_failure", "_file", "_log", "_position", "_segment")
+
+    def __init__(
+        self, log: PartitionLog, segment: Segment, batches: list[RecordBatch], records: Buffer
+    ) -> None:
+        self._log = log
+        self._segment = segment
+        self._batches = batches
+        last = batches[-1]
+        self._data = memoryview(records)[batches[0].position : last.position + last.size_bytes]
+        self._position = segment.size_bytes
+        self._failure: OSError | None = None
+        try:
+            self._file = segment.file.open()
+        except OSError as error:
+            raise DiskFailure(segment.file.path, "append to", error) from error
+        log.is_being_written = True
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self._data)
+
+    def run(self) -> None:
+        """Write.  Safe in a thread, whatever happens to the log meanwhile; does not raise."""
+        try:
+            self._file.pwrite(self._data, self._position)
+        except OSError as error:
+            self._failure = error
+
+    def give_up(self) -> None:
+        """Back on the loop, instead of ``finish``: what was written, if anything was, does not count."""
+        self._log.is_being_written = False
+        if not self._log._is_gone:
+            self._segment.give_up_run()
+
+    def finish(self) -> None:
+        """Back on the loop: the batches are in the log.  Raises DiskFailure if they could not be written."""
+        log, segment, failure = self._log, self._segment, self._failure
+        if failure is not None:
+            self.give_up()
+            raise DiskFailure(segment.file.path, "append to", failure) from failure
+        log.is_being_written = False
+        if log._is_gone:
+            return
+        segment.take_run(self._batches)
+        for batch in self._batches:
+            has_marker = batch.is_control and batch.producer_id >= 0
+            log._take_note(segment, batch, read_marker(batch) if has_marker else None)
 
 
 def _below(upper: int | None, found: FoundRecord | None) -> FoundRecord | None:

@@ -1,7 +1,7 @@
 """One segment: a ``.log`` file, its indexes, and what must be known to append to it."""
 
 import os
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple, TypeVar
 
 from protocol.records.batch import RecordBatch
@@ -35,18 +35,6 @@ class FoundRecord(NamedTuple):
     """Of the batch that holds the record; -1 if it has none."""
 
 
-class _Reserved(NamedTuple):
-    """What is to be again if batches that are counted in cannot be written."""
-
-    size_bytes: int
-    first_timestamp: int | None
-    last_indexed: int
-    max_timestamp: int
-    offset_of_max_timestamp: int
-    offset_index: tuple[int, tuple[int, ...] | None]
-    time_index: tuple[int, tuple[int, ...] | None]
-
-
 class Segment:
     """Batches from ``base_offset`` on, in one file.
 
@@ -67,7 +55,6 @@ class Segment:
         "_offset_of_max_timestamp",
         "_places",
         "_report",
-        "_reserved",
         "base_offset",
         "file",
         "offset_index",
@@ -122,7 +109,6 @@ class Segment:
         self._offset_of_max_timestamp = base_offset
         self._places: dict[int, int] = {}
         """Base offset -> position of batches written lately: consumers at the end ask for just these."""
-        self._reserved: _Reserved | None = None
 
     def __repr__(self) -> str:
         return f"Segment({self.file.path!r}, {self.size_bytes} bytes)"
@@ -257,55 +243,38 @@ class Segment:
             batch.base_offset + batch.last_offset_delta, batch.max_timestamp, position, batch.size_bytes
         )
 
-    # Several batches in one write: what a follower gets comes in many.
+    # Several batches in one write, which is how they come to a follower.
 
-    def reserve(self, batch: RecordBatch) -> None:
-        """Count in a batch that ``write_reserved`` is about to write; nobody may read in between."""
-        if self._reserved is None:
-            if self._has_overhang:
-                self._cut_overhang()
-            if self.offset_index.wants_store or self.time_index.wants_store:
-                self._store_indexes()
-            self._reserved = _Reserved(
-                self.size_bytes,
-                self._first_timestamp,
-                self._last_indexed,
-                self._max_timestamp,
-                self._offset_of_max_timestamp,
-                self.offset_index.mark,
-                self.time_index.mark,
-            )
-        position = self.size_bytes
+    def begin_run(self, config: LogConfig) -> "Run":
+        """Gather batches that are written at once, at the end.  Raises OSError.
+
+        Nothing else may be appended until that is done or given up.
+        """
+        if self._has_overhang:
+            self._cut_overhang()
+        if self.offset_index.wants_store or self.time_index.wants_store:
+            self._store_indexes()
+        return Run(self, config)
+
+    def take_run(self, batches: Sequence[RecordBatch]) -> None:
+        """Count in what was written."""
         places = self._places
-        if len(places) >= _PLACES_MAX:
-            places.clear()
-        places[batch.base_offset] = position
-        self.note(
-            batch.base_offset + batch.last_offset_delta, batch.max_timestamp, position, batch.size_bytes
-        )
+        for batch in batches:
+            position = self.size_bytes
+            if len(places) >= _PLACES_MAX:
+                places.clear()
+            places[batch.base_offset] = position
+            self.note(
+                batch.base_offset + batch.last_offset_delta, batch.max_timestamp, position, batch.size_bytes
+            )
 
-    def write_reserved(self, data: memoryview) -> None:
-        """Write the batches that were reserved.  On OSError the segment is as it was before them."""
-        before, self._reserved = self._reserved, None
-        assert before is not None
-        assert before.size_bytes + len(data) == self.size_bytes
+    def give_up_run(self) -> None:
+        """What was to be written may be there in part."""
+        self._has_overhang = True
         try:
-            self.file.open().pwrite(data, before.size_bytes)
+            self._cut_overhang()
         except OSError:
-            self.size_bytes = before.size_bytes
-            self._first_timestamp = before.first_timestamp
-            self._last_indexed = before.last_indexed
-            self._max_timestamp = before.max_timestamp
-            self._offset_of_max_timestamp = before.offset_of_max_timestamp
-            self.offset_index.take_back(before.offset_index)
-            self.time_index.take_back(before.time_index)
-            self._places.clear()
-            self._has_overhang = True
-            try:
-                self._cut_overhang()
-            except OSError:
-                pass  # tried again before the next write, as in ``append``
-            raise
+            pass  # tried again before the next write, as in ``append``
 
     def note(self, last_offset: int, timestamp: int, position: int, size_bytes: int) -> None:
         """Count in a batch that the file has at ``position``, where the segment ended so far.
@@ -485,3 +454,44 @@ class Segment:
         self.offset_index.close()
         self.time_index.close()
         self.transaction_index.close()
+
+
+class Run:
+    """Batches that stand one behind the other in a buffer, and belong into the same segment."""
+
+    __slots__ = ("_config", "_first_timestamp", "_segment", "batches", "size_bytes")
+
+    def __init__(self, segment: Segment, config: LogConfig) -> None:
+        self._segment = segment
+        self._config = config
+        self._first_timestamp = segment.first_timestamp
+        """-1 if that is unknown, or if the segment is empty."""
+        self.batches: list[RecordBatch] = []
+        self.size_bytes = 0
+
+    def add(self, batch: RecordBatch, now_ms: int) -> bool:
+        """Whether the batch goes with the others: not if the segment would be full with these.
+
+        The first one always does, for which ``Segment.should_roll`` was asked; so it will be for one that is
+        turned away.
+        """
+        if self.batches and not self._has_room(batch, now_ms):
+            return False
+        if not self.batches and not self._segment.size_bytes:
+            self._first_timestamp = batch.max_timestamp
+        self.batches.append(batch)
+        self.size_bytes += batch.size_bytes
+        return True
+
+    def _has_room(self, batch: RecordBatch, now_ms: int) -> bool:
+        segment, config, first_timestamp = self._segment, self._config, self._first_timestamp
+        size_bytes = segment.size_bytes + self.size_bytes
+        age = batch.max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - segment._created_ms
+        entries = self.size_bytes // max(segment._index_interval_bytes, 1) + 1  # no more than these are added
+        return (
+            size_bytes + batch.size_bytes <= config.segment_bytes
+            and age <= config.segment_ms - segment._jitter_ms
+            and batch.last_offset - segment.base_offset <= RELATIVE_OFFSET_MAX
+            and segment.offset_index.count + entries < segment.offset_index.count_max
+            and segment.time_index.count + entries < segment.time_index.count_max - 1
+        )

@@ -107,17 +107,6 @@ class SparseIndex(ABC):
         self.count += 1
 
     @property
-    def mark(self) -> tuple[int, tuple[int, ...] | None]:
-        """What ``take_back`` needs to forget the entries that are added from now on."""
-        return self.count, self._last
-
-    def take_back(self, mark: tuple[int, tuple[int, ...] | None]) -> None:
-        """Forget what was added since ``mark`` was taken; nothing of it may have been stored."""
-        count, self._last = mark
-        del self._tail[max(count - self._stored, 0) * self._entry.size :]
-        self.count = count
-
-    @property
     def wants_store(self) -> bool:
         """So much has gathered in memory that it should go to the file."""
         return len(self._tail) >= _STORE_AT

@@ -43,6 +43,9 @@ EARLIEST: Final = -2
 LOOK_SECONDS: Final = 0.5
 """So often the leader is told of log starts that have moved without it, by this broker's retention."""
 
+ASIDE_BYTES: Final = 128 << 10
+"""Writes from this size on are made in a thread."""
+
 QUOTA_SECONDS_MAX: Final = 1.0
 """The longest that a throttled partition rests: the limit may be another one by then."""
 
@@ -302,10 +305,10 @@ class Fetcher:
                 known, asked = self._followers.get(key), told.get(key)
                 if known is None or asked is None:
                     continue
-                if self._take_one(known, asked, data) is Outcome.OUT_OF_RANGE:
+                if await self._take_one(known, asked, data) is Outcome.OUT_OF_RANGE:
                     out_of_range.append(known)
                 if data.records:
-                    await trio.lowlevel.checkpoint()  # the next one may be a megabyte again
+                    await trio.lowlevel.checkpoint()  # small ones may be many
         if out_of_range:
             await self._meet(client, out_of_range)
 
@@ -323,10 +326,10 @@ class Fetcher:
             )
             self._rest(self._followers.values())
 
-    def _take_one(self, follower: Follower, asked: Wanted, data: PartitionData) -> Outcome:
+    async def _take_one(self, follower: Follower, asked: Wanted, data: PartitionData) -> Outcome:
         self._touched.add(follower.key)
         try:
-            outcome = follower.take(asked, data, now_ms=self._services.clock.now_ms())
+            outcome = await self._carry_out(follower, asked, data)
         except DiskFailure as failure:
             self._note_failure(follower, failure)
             return Outcome.RESTS
@@ -335,8 +338,41 @@ class Fetcher:
                 self._fetchers.quota.record(len(data.records))
             if follower.log.needs_flush:
                 self._to_flush.append(follower)
-        self._see_to(follower, outcome)
+        if follower.ended is None and self._followers.get(follower.key) is follower:
+            self._see_to(follower, outcome)
         return outcome
+
+    async def _carry_out(self, follower: Follower, asked: Wanted, data: PartitionData) -> Outcome:
+        """Let the follower do what the answer says.  Raises DiskFailure."""
+        steps = follower.take(asked, data, now_ms=self._services.clock.now_ms())
+        try:
+            while True:
+                write = next(steps)
+                if write.size_bytes < ASIDE_BYTES:
+                    write.run()
+                else:
+                    follower.is_busy = True
+                    try:
+                        # A disk that cannot keep up holds whoever writes to it: not the loop.
+                        await self._services.run_blocking(write.run)
+                    except BaseException:
+                        write.give_up()
+                        raise
+                    finally:
+                        follower.is_busy = False
+                write.finish()
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        finally:
+            self._let_go(follower)
+
+    def _let_go(self, follower: Follower) -> None:
+        """Nobody works on a follower's log any more; it may have another leader since, or be none."""
+        if follower.ended is not None:
+            self._manager.is_busy_no_longer(follower)
+        elif self._followers.get(follower.key) is not follower:
+            self._fetchers.follow(follower)  # which could not do anything until now
 
     def _see_to(self, follower: Follower, outcome: Outcome) -> None:
         name = f"{follower.topic}-{follower.partition}"
@@ -436,7 +472,7 @@ class Fetcher:
             cut = follower.cut
             if (
                 cut is None
-                or follower.is_being_cut
+                or follower.is_busy
                 or follower.ended is not None
                 or self._followers.get(follower.key) is not follower
             ):
@@ -455,7 +491,7 @@ class Fetcher:
         ]
         logs = {follower: follower.log for follower, _ in cuts}
         for follower, _ in cuts:
-            follower.is_being_cut = True
+            follower.is_busy = True
         try:
             for follower, cut in pending:
                 follower.log.lower_recovery_point(cut.offset)
@@ -474,13 +510,10 @@ class Fetcher:
                 raise
         finally:
             for follower, _ in cuts:
-                follower.is_being_cut = False
-                if follower.ended is not None:
-                    self._manager.cut_is_over(follower)
-                elif self._followers.get(follower.key) is not follower:
-                    self._fetchers.follow(follower)  # which could not do anything until now
-                elif follower.cut is not None:
+                follower.is_busy = False
+                self._let_go(follower)
+                if follower.cut is not None and self._followers.get(follower.key) is follower:
                     self._to_cut.append(follower)  # another one, or of another log
         for follower, cut in cuts:
             if cut.data is not None and self._followers.get(follower.key) is follower:
-                self._take_one(follower, follower.wanted(), cut.data)
+                await self._take_one(follower, follower.wanted(), cut.data)

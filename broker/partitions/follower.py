@@ -1,5 +1,6 @@
 """One partition, as a broker that follows its leader sees it: what the answer to a fetch does to the log."""
 
+from collections.abc import Generator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -13,7 +14,7 @@ from protocol.records.batch import RecordBatch
 from protocol.records.errors import CorruptRecords
 from storage.config import LogConfig
 from storage.errors import OffsetNotNext
-from storage.partition_log import PartitionLog
+from storage.partition_log import FollowerWrite, PartitionLog
 
 FIRST_PAUSE_SECONDS: Final = 0.05
 """After an error: a leader that is new may know of it a moment later than its followers.  Pauses double up to
@@ -71,7 +72,7 @@ class Follower(Replica):
         "_failures",
         "cut",
         "has_failed",
-        "is_being_cut",
+        "is_busy",
         "lag",
         "leader_id",
         "problem",
@@ -88,8 +89,8 @@ class Follower(Replica):
     ) -> None:
         super().__init__(log, leader_epoch=partition.leader_epoch, surroundings=surroundings)
         self.settings = settings
-        self.is_being_cut = False
-        """Somebody carries out a cut: the log must be left alone until that is over."""
+        self.is_busy = False
+        """The log is being cut or written to: it must be left alone until that is over."""
         self.problem = ""
         """What is to be said of the last outcome that was not good."""
         self._begin(partition)
@@ -153,7 +154,7 @@ class Follower(Replica):
             and self.leader_id != NO_LEADER
             and not self.has_failed
             and self.cut is None
-            and not self.is_being_cut
+            and not self.is_busy
             and self.retry_at <= now
         )
 
@@ -162,17 +163,21 @@ class Follower(Replica):
         log = self.log
         return Wanted(self.leader_epoch, log.log_end, log.leader_epochs.latest, log.log_start)
 
-    def take(self, asked: Wanted, data: PartitionData, *, now_ms: int) -> Outcome:
-        """Do what an answer says, if it is one to what would be asked now.
+    def take(
+        self, asked: Wanted, data: PartitionData, *, now_ms: int
+    ) -> Generator[FollowerWrite, None, Outcome]:
+        """Do what an answer says, if it is one to what would be asked now; the outcome is what is returned.
+
+        Each write that is yielded is to be run, in a thread perhaps, and finished.  Whoever lets others have
+        their turn meanwhile says with ``is_busy`` that the log is to be left alone.
 
         Raises DiskFailure; what fitted is in the log then.
         """
         if (
-            self.ended is not None
+            not self._is_led_in(asked.leader_epoch)
             or self.has_failed
             or self.cut is not None
-            or self.is_being_cut
-            or asked.leader_epoch != self.leader_epoch
+            or self.is_busy
             or asked.fetch_offset != self.log.log_end
         ):
             return Outcome.GOES_ON
@@ -186,7 +191,46 @@ class Follower(Replica):
             )
             self.cut = Cut(end)
             return Outcome.CUT
-        return self._append(data, now_ms)
+        if data.records:
+            outcome = yield from self._append(data, now_ms)
+            if outcome is not Outcome.GOES_ON:
+                return outcome
+            if not self._is_led_in(asked.leader_epoch):
+                return Outcome.GOES_ON  # somebody else leads since the write began
+        self._failures = 0
+        log = self.log
+        self.lag = max(data.high_watermark - log.log_end, 0)
+        is_higher = data.high_watermark > log.high_watermark
+        log.follow_high_watermark(data.high_watermark)
+        if data.log_start_offset > log.log_start:
+            log.delete_records_before(min(data.log_start_offset, log.high_watermark))
+        if is_higher and self._watchers:
+            self.tell_watchers()
+        return Outcome.GOES_ON
+
+    def _is_led_in(self, leader_epoch: int) -> bool:
+        return self.ended is None and self.leader_epoch == leader_epoch
+
+    def _append(self, data: PartitionData, now_ms: int) -> Generator[FollowerWrite, None, Outcome]:
+        log = self.log
+        leader_epoch = self.leader_epoch
+        try:
+            for write in log.writes_of(data.records, now_ms=now_ms, leader_epoch=leader_epoch):
+                yield write
+                if not self._is_led_in(leader_epoch) or self.log is not log:
+                    break
+        except CorruptRecords as damage:
+            self.problem = f"what comes behind offset {log.log_end} is damaged: {damage}"
+            return Outcome.RESTS
+        except OffsetNotNext as refusal:
+            if self._starts_inside(data.records):
+                self.cut = Cut(refusal.base_offset, is_full=True, data=data)
+                self.problem = f"the leader's log starts inside the batch at {refusal.base_offset}"
+                return Outcome.CUT
+            self.problem = str(refusal)
+            self.has_failed = True
+            return Outcome.FAILED
+        return Outcome.GOES_ON
 
     def _take_error(self, code: int) -> Outcome:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -213,33 +257,6 @@ class Follower(Replica):
         if known != epoch:  # the next fetch, which names the earlier epoch, goes further
             return min(end, log.log_end)
         return min(end, end_offset, log.log_end)
-
-    def _append(self, data: PartitionData, now_ms: int) -> Outcome:
-        log = self.log
-        records = data.records
-        if records:
-            try:
-                log.append_as_follower(records, now_ms=now_ms, leader_epoch=self.leader_epoch)
-            except CorruptRecords as damage:
-                self.problem = f"what comes behind offset {log.log_end} is damaged: {damage}"
-                return Outcome.RESTS
-            except OffsetNotNext as refusal:
-                if self._starts_inside(records):
-                    self.cut = Cut(refusal.base_offset, is_full=True, data=data)
-                    self.problem = f"the leader's log starts inside the batch at {refusal.base_offset}"
-                    return Outcome.CUT
-                self.problem = str(refusal)
-                self.has_failed = True
-                return Outcome.FAILED
-        self._failures = 0
-        self.lag = max(data.high_watermark - log.log_end, 0)
-        is_higher = data.high_watermark > log.high_watermark
-        log.follow_high_watermark(data.high_watermark)
-        if data.log_start_offset > log.log_start:
-            log.delete_records_before(min(data.log_start_offset, log.high_watermark))
-        if is_higher and self._watchers:
-            self.tell_watchers()
-        return Outcome.GOES_ON
 
     def _starts_inside(self, records: memoryview) -> bool:
         """Whether the log, which is empty, is to start inside the first of these batches (DeleteRecords)."""

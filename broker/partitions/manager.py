@@ -98,7 +98,7 @@ class PartitionManager:
         """Likewise."""
         self._fetchers: Fetchers | None = None
         self._settling: dict[Replica, Follower] = {}
-        """Those that follow no longer while their logs are still being cut: nobody leads these meanwhile."""
+        """Those that follow no longer while somebody works on their logs: nobody leads these meanwhile."""
         self._unopened: dict[Replica, None] = {}
         """Replicas that are to be opened in the background, in this order."""
         self._has_unopened = trio.Event()
@@ -284,7 +284,7 @@ class PartitionManager:
     def _end_follower(self, follower: "Follower", reason: KafkaError) -> None:
         replica = follower.topic, follower.partition
         del self._followers[replica], self._followers[follower.topic_id, follower.partition]
-        if follower.is_being_cut:
+        if follower.is_busy:
             self._settling[replica] = follower
         self.fetchers.release(follower)
         follower.end(reason)
@@ -584,8 +584,8 @@ class PartitionManager:
         if self._moves is not None:
             self._moves.source_was_cut(log, offset)
 
-    def cut_is_over(self, follower: "Follower") -> None:
-        """The log of one that had ended has been cut, or not: it may have another role now."""
+    def is_busy_no_longer(self, follower: "Follower") -> None:
+        """The log of one that has ended may have another role now."""
         replica = follower.topic, follower.partition
         if self._settling.get(replica) is follower:
             del self._settling[replica]

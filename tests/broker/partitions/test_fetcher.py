@@ -256,7 +256,7 @@ async def test_only_what_has_changed_is_named(clock: MockClock) -> None:
         await settle()
         it.leader.append((topic_id, 1), b"a")
         await settle()
-        last = it.leader.requests[-1]
+        last = [request for request in it.leader.requests if request.topics][-1]
         assert [[p.partition for p in topic.partitions] for topic in last.topics] == [[1]]
         count = len(it.leader.requests)
         await trio.sleep(2)
@@ -413,7 +413,7 @@ async def test_who_leads_again_while_its_log_is_cut_waits_for_that(clock: MockCl
         it.change_leader(topic_id, OTHER)
         other.logs[topic_id, 0].assign_leader_epoch(1)
         await settle()
-        assert it.follower("t").is_being_cut
+        assert it.follower("t").is_busy
         it.change_leader(topic_id, NODE_ID)
         with pytest.raises(KafkaError) as refused:
             it.broker.partitions.leader("t", 0)
@@ -591,6 +591,41 @@ async def test_an_answer_that_comes_too_late_is_not_written(clock: MockClock) ->
         it.leader.append((topic_id, 0), b"a")
         await settle()
         assert it.broker.partitions.leader("t", 0).log.log_end == 0
+
+
+@pytest.mark.parametrize("then", ["leads", "is deleted", "follows another"])
+async def test_what_is_being_written_is_finished_before_anything_else(clock: MockClock, then: str) -> None:
+    async with scene() as it:
+        topic_id = it.create_topic("t", 2)  # the fetcher goes on for the other
+        await settle()
+        it.broker.hold_threads()
+        it.leader.append((topic_id, 0), bytes(200_000))
+        await settle()
+        follower = it.follower("t")
+        assert follower.is_busy
+        assert follower.log.log_end == 0
+        if then == "is deleted":
+            it.broker.delete_topic(topic_id)
+            it.broker.release_threads()
+            await settle()
+            assert "t-0" not in it.broker.file_system.list_directories("/data")
+            return
+        it.change_leader(topic_id, NODE_ID if then == "leads" else OTHER)
+        other = it.nodes.leaders[OTHER]
+        other.append((topic_id, 0), b"b", epoch=1)
+        await settle()
+        if then == "leads":
+            assert it.broker.partitions.open_leader(("t", 0)) is None
+        it.broker.release_threads()
+        await settle()
+        if then == "leads":
+            leader = it.broker.partitions.open_leader(("t", 0))
+            assert leader is not None
+            assert leader.log.log_end == 1
+            assert leader.log.leader_epochs.entries == ((0, 0), (1, 1))
+        else:
+            assert same(it.log("t"), other.logs[topic_id, 0])
+        assert not it.log("t").is_being_written
 
 
 async def test_a_replica_that_is_not_wanted_any_more_goes(clock: MockClock) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from broker.config.broker_config import BrokerConfig
 from broker.metadata.image import NO_LEADER, PartitionImage
-from broker.partitions.follower import Cut, Follower, Outcome
+from broker.partitions.follower import Cut, Follower, Outcome, Wanted
 from broker.partitions.replica import Replica
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -51,8 +51,16 @@ def answer(log: PartitionLog, offset: int, **options: Any) -> PartitionData:
     return PartitionData(partition_index=0, records=records(log, offset), **options)
 
 
-def take(follower: Follower, data: PartitionData) -> Outcome:
-    return follower.take(follower.wanted(), data, now_ms=0)
+def take(follower: Follower, data: PartitionData, asked: Wanted | None = None) -> Outcome:
+    steps = follower.take(asked or follower.wanted(), data, now_ms=0)
+    try:
+        while True:
+            write = next(steps)
+            write.run()
+            write.finish()
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
 
 
 def contents(log: PartitionLog) -> list[tuple[int, bytes | None]]:
@@ -83,7 +91,7 @@ def test_an_answer_to_another_question_is_left_alone() -> None:
     take(follower, answer(leader, 0))
     for outdated in (asked, follower.wanted()._replace(leader_epoch=7)):
         data = PartitionData(error_code=ErrorCode.FENCED_LEADER_EPOCH)
-        assert follower.take(outdated, data, now_ms=0) is Outcome.GOES_ON
+        assert take(follower, data, outdated) is Outcome.GOES_ON
     assert not follower.has_failed
     follower.end(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
     leader.append_as_leader(batch(b"2"), 0, now_ms=0)
