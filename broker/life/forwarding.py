@@ -11,7 +11,7 @@ from broker.network.waiting import Waiting
 from protocol.errors import DecodeError
 from protocol.headers import RequestHeader, ResponseHeader
 from protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from protocol.stored.principals import DefaultPrincipalData
+from protocol.principal import ANONYMOUS, encode_principal
 
 if TYPE_CHECKING:
     from broker.network.call import Call
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS: Final = 60.0
 """How long a forwarded request may take, as in Kafka, whatever it says itself."""
 
-_VERSION = struct.Struct(">h")
-
 _THROTTLE = struct.Struct(">i")
-
-_ANONYMOUS: Final = _VERSION.pack(0) + DefaultPrincipalData(type="User", name="ANONYMOUS").encode(0)
-"""Who every client is, as long as nobody has to say so: Kafka's serialised KafkaPrincipal."""
 
 
 def forward(frame: "Buffer", call: "Call", response: "type[Message]") -> Waiting[bytes]:
@@ -69,7 +64,7 @@ def sealed(request: bytes, call: "Call") -> EnvelopeRequest:
     """The envelope around a request, which says whose it is."""
     return EnvelopeRequest(
         request_data=request,
-        request_principal=_ANONYMOUS,
+        request_principal=encode_principal(ANONYMOUS),
         client_host_address=_address(call.connection.peer.host),
     )
 

@@ -9,6 +9,7 @@ import trio
 
 from broker.errors import ErrorCode, KafkaError, StartupError
 from broker.life.heartbeat import BrokerState, Lifecycle
+from broker.metadata.features import writes_cordoned_directories
 
 if TYPE_CHECKING:
     from broker.controller.start import Node
@@ -160,6 +161,7 @@ class BrokerLife:
             current_metadata_offset=services.image.offset,
             want_fence=lifecycle.wants_fence,
             want_shut_down=lifecycle.wants_shut_down,
+            cordoned_log_dirs=self._cordoned,
         )
         answer: BrokerHeartbeatResponse = await services.channel.ask(request, timeout_seconds=self._patience)
         if answer.error_code:
@@ -178,6 +180,15 @@ class BrokerLife:
         what = "heartbeat" if lifecycle.is_registered else "registration"
         self._services.log.warn_seldom(f"the controller does not take this broker's {what}: {error}")
         lifecycle.failed(self._now_ms)
+
+    @property
+    def _cordoned(self) -> list[bytes] | None:
+        """The directories that take no new replicas; None while that is not known, or cannot be told."""
+        services = self._services
+        partitions = getattr(services, "partitions", None)  # they are opened in the course of this life
+        if partitions is None or not writes_cordoned_directories(services.image.metadata_version):
+            return None
+        return sorted(partitions.places.cordoned)
 
     @property
     def _patience(self) -> float:

@@ -9,10 +9,19 @@ import trio.testing
 from broker.life.channel import ControllerChannel, says_not_controller
 from broker.network.call import Address
 from broker.network.node_client import NodeUnreachable
+from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.headers import RequestHeader, ResponseHeader
 from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from protocol.messages.envelope import EnvelopeResponse
+from protocol.schema import Message
 from tests.broker.controller.node import ControllerNode
 
 
@@ -33,10 +42,18 @@ class OtherController:
     def __init__(self) -> None:
         self.answers: list[Any] = []
         self.asked = 0
-        self.api_versions = {19: (2, 7)}
+        self.api_versions = {19: (2, 6)}
+        self.requests: list[Any] = []
+
+    async def connect(self, *, timeout_seconds: float) -> None:
+        pass
+
+    def highest_version(self, request: type[Message]) -> int:
+        return self.api_versions[request.api_key][1]
 
     async def ask(self, request: Any, *, timeout_seconds: float) -> Any:
         self.asked += 1
+        self.requests.append(request)
         if not self.answers:
             await trio.sleep(timeout_seconds)
             raise NodeUnreachable("it does not answer")
@@ -155,6 +172,26 @@ class TestThere:
         channel.controller_moved()
         await trio.testing.wait_all_tasks_blocked(0.1)
         assert given == [FROM_THERE]
+
+    async def test_what_is_done_for_a_client_goes_in_its_name(
+        self, node: ControllerNode, channel: ControllerChannel, other: OtherController
+    ) -> None:
+        client = node.call(ApiKey.METADATA, 12)
+        made = CreateTopicsResponse(topics=[CreatableTopicResult(name="a", error_message=None)])
+        inside = ResponseHeader(correlation_id=client.correlation_id).encode(1) + made.encode(6)
+        other.answers = [
+            EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER),
+            EnvelopeResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR),
+            EnvelopeResponse(response_data=inside),
+        ]
+        request = CreateTopicsRequest(topics=[CreatableTopic(name="a")])
+        answer = await channel.ask(request, client=client)
+        assert [topic.name for topic in answer.topics] == ["a"]
+        envelope = other.requests[-1]
+        assert envelope.client_host_address == bytes([10, 0, 0, 7])
+        header, position = RequestHeader.decode_from(envelope.request_data, 0, 2)
+        assert (header.request_api_key, header.request_api_version, header.client_id) == (19, 6, "test")
+        assert CreateTopicsRequest.decode_from(envelope.request_data, position, 6)[0] == request
 
     async def test_this_node_may_become_the_controller(
         self,

@@ -25,8 +25,8 @@ from protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from protocol.principal import ANONYMOUS, decode_principal
 from protocol.schema import Message
-from protocol.stored.principals import DefaultPrincipalData
 from tests.broker.controller.node import ControllerNode
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="a", num_partitions=1, replication_factor=1)])
@@ -110,8 +110,7 @@ class TestRequests:
         assert envelope.client_host_address == bytes([10, 0, 0, 7])
         principal = envelope.request_principal
         assert principal is not None
-        assert principal[:2] == b"\0\0"
-        assert DefaultPrincipalData.decode(principal[2:], 0).name == "ANONYMOUS"
+        assert decode_principal(principal) == ANONYMOUS
         answer = CreateTopicsResponse(throttle_time_ms=1500)
         desk.channel.answer(inside(answer))
         assert desk.answered(CreateTopicsResponse) == answer
