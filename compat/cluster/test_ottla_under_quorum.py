@@ -8,11 +8,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import KafkaException, NewTopic
 
-from compat.broker_process import BrokerProcess
-from compat.cluster.nodes import SMALL_CLUSTER
+from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker
 from compat.cluster.quorums import KafkaQuorum, kafka_quorum
 from compat.cluster.test_kafka_broker import consumed, produced
-from compat.free_ports import free_ports
 from compat.waiting import wait_until
 
 OTTLA_IDS = (1, 2)
@@ -26,7 +24,7 @@ METADATA = "__cluster_metadata-0"
 class Cluster:
     """Kafka's three nodes, and two brokers of Ottla."""
 
-    def __init__(self, quorum: KafkaQuorum, ottlas: dict[int, BrokerProcess]) -> None:
+    def __init__(self, quorum: KafkaQuorum, ottlas: dict[int, OttlaBroker]) -> None:
         self.quorum = quorum
         self.ottlas = ottlas
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
@@ -35,9 +33,7 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """Of Ottla's brokers."""
-        return ",".join(
-            ottla.settings["listeners"].removeprefix("PLAINTEXT://") for ottla in self.ottlas.values()
-        )
+        return ",".join(ottla.bootstrap for ottla in self.ottlas.values())
 
     @property
     def all_ids(self) -> set[int]:
@@ -84,16 +80,9 @@ def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with kafka_quorum(folder, 3, SETTINGS) as quorum:
         ottlas = {}
         try:
-            for node_id, port in zip(OTTLA_IDS, free_ports(2), strict=True):
-                ottlas[node_id] = BrokerProcess(
-                    folder / f"ottla-{node_id}",
-                    {
-                        "node.id": str(node_id),
-                        "process.roles": "broker",
-                        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-                        "controller.quorum.bootstrap.servers": quorum.controllers,
-                        **SETTINGS,
-                    },
+            for node_id in OTTLA_IDS:
+                ottlas[node_id] = OttlaBroker(
+                    folder / f"ottla-{node_id}", quorum.controllers, SETTINGS, node_id=node_id
                 )
                 ottlas[node_id].start()
             yield Cluster(quorum, ottlas)
