@@ -37,7 +37,7 @@ from protocol.messages.fetch_snapshot import (
 from protocol.messages.fetch_snapshot import SnapshotId as WireSnapshotId
 from protocol.records.errors import CorruptRecords
 from storage import paths
-from storage.errors import DiskFailure, OffsetNotNext
+from storage.errors import CorruptFile, DiskFailure, OffsetNotNext
 from storage.log_directory import METADATA_TOPIC_ID
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Observer:
         if not self._heed(partition.error_code, current, addresses.get(current.leader_id), asked_epoch):
             if partition.error_code not in _OF_ELECTIONS:
                 return self._refused(partition.error_code)
-            if self._quorum.leader_id == NOBODY:
+            if current.leader_id == NOBODY == self._quorum.leader_id:
                 self._services.log.warn_seldom("no controller leads, as far as is known")
             return Outcome.NO_USE
         if partition.error_code:
@@ -260,7 +260,11 @@ class Observer:
                     log.file_system.remove(part)
         except OSError as error:
             raise DiskFailure(part, "write", error) from error
-        self._followed.restart_at(snapshot)
+        try:
+            self._followed.restart_at(snapshot)
+        except CorruptFile:
+            log.file_system.remove(path)  # the next start shall not find it, but ask for it again
+            raise
         return Outcome.GOT_ON
 
     async def _ask_for_snapshot(

@@ -260,6 +260,32 @@ class TestSnapshots:
             await node.quorum.wait_caught_up()
         assert content(node.image) == content(leader.image)
 
+    async def test_one_that_is_damaged_is_not_kept(
+        self, wires: Wires, leader: ControllerNode, autojump_clock: object
+    ) -> None:
+        take_snapshot(leader)
+
+        def damage(request: Message, answer: Any) -> None:
+            if isinstance(request, FetchSnapshotRequest):
+                piece = answer.topics[0].partitions[0]
+                content = bytearray(piece.unaligned_records)
+                content[-1] ^= 1
+                piece.unaligned_records = bytes(content)
+
+        wires.on_answer = damage
+        node = FollowingNode()
+        node.start()
+        with pytest.RaisesGroup(CorruptFile, flatten_subgroups=True):
+            async with following(node):
+                await node.quorum.wait_caught_up()
+        assert not list_snapshots(node.file_system, METADATA)
+        wires.on_answer = lambda request, answer: None
+        node.kill()
+        node.start()
+        async with following(node):
+            await node.quorum.wait_caught_up()
+        assert content(node.image) == content(leader.image)
+
     async def test_the_image_jumps_and_the_changes_are_its_differences(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
     ) -> None:
