@@ -75,23 +75,17 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
     only_leaders = replica_id >= 0 or call.version < FOLLOWER_READS_VERSION
     find = partitions.leader_for if only_leaders else partitions.replica_for
 
-    def read(*, has_waited: bool) -> Round:
-        return read_partitions(
-            find,
-            context.partitions,
-            reader,
-            max_bytes,
-            has_waited=has_waited,
-        )
+    def read_again() -> Round:
+        return read_partitions(find, context.partitions, reader, max_bytes, before=result)
 
-    result = read(has_waited=False)
+    result = read_partitions(find, context.partitions, reader, max_bytes)
     if result.must_answer or result.size_bytes >= min_bytes or request.max_wait_ms <= 0:
         return respond(call, context, result, replica_id)
 
     def finish() -> None:
         poll.stop()
         # Read when the answer's turn comes: by then several batches may have arrived.
-        waiting.answer_with(lambda: respond(call, context, read(has_waited=True), replica_id))
+        waiting.answer_with(lambda: respond(call, context, read_again(), replica_id))
 
     deadline = trio.current_time() + request.max_wait_ms / 1000
     waiting: Waiting[FetchResponse] = Waiting(deadline, finish, droppable=True)

@@ -103,6 +103,25 @@ class Round:
         self.size_bytes = 0
         self.must_answer = False
 
+    def still_holds(self, index: int, wanted: WantedPartition, isolation: FetchIsolation) -> bool:
+        """Whether reading this partition, of which nothing was read, would come to the same again."""
+        if index >= len(self.readings):
+            return False
+        reading, replica = self.readings[index], self.replicas[index]
+        if reading.wanted is not wanted or replica is None or replica.ended is not None:
+            return False
+        log = replica.log
+        return (
+            wanted.fetch_offset == (log.log_end if isolation is LOG_END else end_for(replica, isolation))
+            and not reading.records_size_bytes
+            and not reading.error_code
+            and reading.diverging is None
+            and reading.high_watermark == log.high_watermark
+            and reading.last_stable == log.last_stable
+            and reading.log_start == log.log_start
+            and wanted.current_leader_epoch in (NO_EPOCH, replica.leader_epoch)
+        )
+
 
 def read_partitions(
     find: FindReplica,
@@ -110,14 +129,14 @@ def read_partitions(
     reader: Reader,
     max_bytes: int,
     *,
-    has_waited: bool = False,
+    before: Round | None = None,
 ) -> Round:
     """Read in the order given, until ``max_bytes`` are reached.
 
     What does not exist is told behind the rest, as Kafka does.  So that readers make
     progress, the first batch of the first partition which has any comes whole, whatever the limits.
-    ``has_waited`` is whether this request has read the partitions before: then it says nothing new about
-    where its sender stands.
+    ``before`` is what came of it when this request, which has waited, read first: it says nothing new about
+    where its sender stands, and where nothing has happened since it is not read again.
     """
     result = Round()
     isolation = reader.isolation
@@ -127,7 +146,13 @@ def read_partitions(
     left = max_bytes
     nothing_yet = True
     nobody = True
-    for wanted in partitions:
+    has_waited = before is not None
+    for index, wanted in enumerate(partitions):
+        if before is not None and before.still_holds(index, wanted, isolation):
+            nobody = False
+            result.readings.append(before.readings[index])
+            result.replicas.append(before.replicas[index])
+            continue
         try:
             replica = find(wanted.key, wanted.current_leader_epoch)
         except KafkaError as error:
