@@ -10,6 +10,9 @@ from compat.scenarios.python.client import CODECS, TIMEOUT_SECONDS
 
 FETCH = 1
 FETCH_VERSION = 4
+METADATA = 3
+METADATA_VERSION = 1
+LEADER_NOT_AVAILABLE = 5
 SIZE_MAX = 16 * 1024 * 1024
 LENGTH_END = 12
 """A batch's length counts what comes behind its first 12 bytes."""
@@ -41,15 +44,80 @@ def is_served(address: str, topic: str, partition_count: int) -> bool:
 
 
 def fetch(address: str, topic: str, partitions: Collection[int]) -> list[tuple[int, bytes]]:
-    """Error code and records of each partition, from offset 0, without waiting."""
+    """Error code and records of each partition, from offset 0, without waiting.
+
+    ``address`` is that of any broker.
+    """
+    leaders = leader_addresses(address, topic)
+    by_leader: dict[str, list[int]] = {}
+    for partition in partitions:
+        if partition in leaders:
+            by_leader.setdefault(leaders[partition], []).append(partition)
+    found = {
+        partition: answer
+        for leader, led in by_leader.items()
+        for partition, answer in zip(led, fetch_from(leader, topic, led), strict=True)
+    }
+    return [found.get(partition, (LEADER_NOT_AVAILABLE, b"")) for partition in partitions]
+
+
+def leader_addresses(address: str, topic: str) -> dict[int, str]:
+    """By partition, as far as the broker knows."""
+    answer = ask(address, METADATA, METADATA_VERSION, struct.pack(">ih", 1, len(topic)) + topic.encode())
+    reader = Reader(answer)
+    brokers = {}
+    for _ in range(reader.number(">i")):
+        broker_id, host, port = reader.number(">i"), reader.text(), reader.number(">i")
+        reader.text()  # the rack
+        brokers[broker_id] = f"{host}:{port}"
+    reader.number(">i")  # the controller
+    leaders = {}
+    for _ in range(reader.number(">i")):
+        reader.number(">h")
+        reader.text()
+        reader.number(">b")
+        for _ in range(reader.number(">i")):
+            _, partition, leader = reader.number(">h"), reader.number(">i"), reader.number(">i")
+            for _ in range(2):  # replicas, and those in sync
+                for _ in range(reader.number(">i")):
+                    reader.number(">i")
+            if leader in brokers:
+                leaders[partition] = brokers[leader]
+    return leaders
+
+
+class Reader:
+    """Takes an answer apart, from behind its correlation id on."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 4
+
+    def number(self, layout: str) -> int:
+        (value,) = struct.unpack_from(layout, self._data, self._position)
+        self._position += struct.calcsize(layout)
+        return int(value)
+
+    def text(self) -> str:
+        """Empty for null."""
+        size = max(self.number(">h"), 0)
+        self._position += size
+        return self._data[self._position - size : self._position].decode()
+
+
+def ask(address: str, api_key: int, version: int, body: bytes) -> bytes:
+    request = struct.pack(">hhih", api_key, version, 1, -1) + body
+    with socket.create_connection(split_address(address), timeout=TIMEOUT_SECONDS) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        return receive_frame(connection)
+
+
+def fetch_from(leader: str, topic: str, partitions: Collection[int]) -> list[tuple[int, bytes]]:
     name = topic.encode()
     head = struct.pack(">iiiib", -1, 0, 1, SIZE_MAX, 0)
     wanted = [struct.pack(">iqi", partition, 0, SIZE_MAX) for partition in partitions]
     one_topic = struct.pack(">ih", 1, len(name)) + name + struct.pack(">i", len(wanted)) + b"".join(wanted)
-    request = struct.pack(">hhih", FETCH, FETCH_VERSION, 1, -1) + head + one_topic
-    with socket.create_connection(split_address(address), timeout=TIMEOUT_SECONDS) as connection:
-        connection.sendall(struct.pack(">i", len(request)) + request)
-        answer = receive_frame(connection)
+    answer = ask(leader, FETCH, FETCH_VERSION, head + one_topic)
     # Correlation id, throttle time, count of topics, name, count of partitions; then, for each:
     # number, error, high watermark, last stable offset, aborted transactions (none here), size, records.
     position = 4 + 4 + 4 + 2 + len(name) + 4
