@@ -119,6 +119,10 @@ class ProducerState:
         self._verifications[producer_id] = begun
         return begun
 
+    def knows_verification(self, producer_id: int, verification: Verification) -> bool:
+        """Whether nothing has taken it back so far."""
+        return self._verifications.get(producer_id) is verification
+
     def take_over_verifications(self, other: "ProducerState") -> None:
         """Go on with what the coordinator is being asked on behalf of another copy of the same log."""
         self._verifications = other._verifications

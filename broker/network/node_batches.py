@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-if TYPE_CHECKING:
-    import trio
+import trio
 
+if TYPE_CHECKING:
     from broker.network.node_client import NodeClient
     from broker.services import Services
 
@@ -24,7 +24,7 @@ class NodeBatches(Generic[Item]):
     def __init__(
         self,
         services: "Services",
-        nursery: "Callable[[], trio.Nursery | None]",
+        nursery: Callable[[], trio.Nursery | None],
         purpose: str,
         exchange: "Callable[[int, NodeClient, deque[Item]], Awaitable[None]]",
     ) -> None:
@@ -37,6 +37,7 @@ class NodeBatches(Generic[Item]):
         self._purpose = purpose
         self._exchange = exchange
         self._queues: dict[int, deque[Item]] = {}
+        self._clients: dict[int, NodeClient] = {}
 
     def add(self, broker_id: int, item: Item) -> None:
         """Ask soon."""
@@ -50,10 +51,25 @@ class NodeBatches(Generic[Item]):
             nursery.start_soon(self._serve, broker_id, queue)
 
     async def _serve(self, broker_id: int, queue: "deque[Item]") -> None:
-        client = self._services.nodes.new_client(broker_id, self._purpose)
+        client = self._client(broker_id)
         try:
             while queue:
                 await self._exchange(broker_id, client, queue)
         finally:
-            client.close()
             del self._queues[broker_id]
+
+    def _client(self, broker_id: int) -> "NodeClient":
+        client = self._clients.get(broker_id)
+        if client is None:
+            client = self._clients[broker_id] = self._services.nodes.new_client(broker_id, self._purpose)
+            nursery = self._nursery()
+            assert nursery is not None, "tasks of the service run while it does"
+            nursery.start_soon(self._close_in_the_end, broker_id, client)
+        return client
+
+    async def _close_in_the_end(self, broker_id: int, client: "NodeClient") -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            client.close()
+            del self._clients[broker_id]

@@ -111,7 +111,7 @@ class NodeClient:
         address = self._resolve()
         if address is None:
             raise NodeUnreachable("nobody knows its address")
-        if self._peer is not None and address == self._address:
+        if self._peer is not None and address == self._address and _is_open(self._peer):
             return
         self.close()
         try:
@@ -165,6 +165,14 @@ def response_class(request: type[Message]) -> type[Message]:
 
 def _name(request: type[Message]) -> str:
     return request.__name__.removesuffix("Request")
+
+
+def _is_open(peer: Peer) -> bool:
+    """Whether an idle connection still leads anywhere: brokers close those that say nothing for long."""
+    try:
+        return peer.receive_nowait(memoryview(bytearray(1))) is None
+    except (PeerGone, OSError):
+        return False
 
 
 async def _receive(peer: Peer) -> memoryview:

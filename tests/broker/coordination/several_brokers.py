@@ -41,6 +41,8 @@ class Cluster:
         """What brokers have asked each other: whom, and what."""
         self.held: trio.Event | None = None
         """While there is one, requests between brokers wait for it."""
+        self.held_kind: type[Message] = Message
+        """The kind of request that does."""
         self._topics_made = 0
 
     def apply(self, *records: Message) -> None:
@@ -147,7 +149,7 @@ class ClusterClient:
         await trio.lowlevel.checkpoint()
         cluster = self._cluster
         cluster.asked.append((self._broker_id, request))
-        while cluster.held is not None:
+        while cluster.held is not None and isinstance(request, cluster.held_kind):
             await cluster.held.wait()
         if self._broker_id in cluster.unreachable:
             raise NodeUnreachable("there is no way to it")

@@ -278,6 +278,39 @@ async def test_questions_that_come_meanwhile_go_together(autojump_clock: MockClo
         assert asked == [1, 3]
 
 
+async def test_a_marker_may_come_while_the_coordinator_is_asked(autojump_clock: MockClock) -> None:
+    """The question about the next transaction is under way when the last one's marker is written."""
+    async with several_brokers() as cluster:
+        make_topics(cluster)
+        producer = Producer(cluster)
+        await producer.initialize()
+        assert await producer.produce(1) == 0
+        cluster.held_kind = WriteTxnMarkersRequest
+        cluster.held = trio.Event()
+        assert await producer.end(COMMIT) == 0
+        markers = cluster.held
+        cluster.held_kind = AddPartitionsToTxnRequest
+        cluster.held = trio.Event()
+        questions = cluster.held
+        codes: list[int] = []
+
+        async def produce() -> None:
+            codes.append(await producer.produce(1))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(produce)
+            await trio.testing.wait_all_tasks_blocked()
+            markers.set()
+            await trio.testing.wait_all_tasks_blocked()
+            assert await producer.state() == "CompleteCommit"
+            cluster.held = None
+            questions.set()
+        assert codes == [0]
+        assert await producer.end(COMMIT) == 0
+        await trio.sleep(1)
+        assert log_end(cluster, 1) == 4
+
+
 async def test_markers_wait_for_a_broker_that_cannot_be_reached(autojump_clock: MockClock) -> None:
     async with several_brokers(3) as cluster:
         make_topics(cluster, [1, 2, 3])
