@@ -22,7 +22,14 @@ from compat.waiting import wait_until
 from ottla.cluster import Cluster, Node
 from tests.integration.cluster.doors import Door
 from tests.integration.cluster.promises import broken_promises, differing_replicas
-from tests.integration.cluster.traffic import PATIENCE_SECONDS, QUICK, NumberedRecords, Pairs, Reader
+from tests.integration.cluster.traffic import (
+    PATIENCE_SECONDS,
+    QUICK,
+    NumberedRecords,
+    Pairs,
+    Reader,
+    write_last_words,
+)
 
 TOPIC: Final = "chaos"
 PARTITIONS: Final = 6
@@ -85,10 +92,13 @@ class Chaos:
             if self._chance.random() < 0.7:
                 self.wait_in_sync()
         self.wait_in_sync()
+        self._say("everybody comes to an end")
         for writer in self.writers:
             writer.end()
         for pair in self.pairs:
             pair.end()
+        write_last_words(self._cluster.bootstrap_servers, TOPIC, PARTITIONS)
+        self._say("what is there is read")
         final = Reader(self._cluster.bootstrap_servers, TOPIC, PARTITIONS)
         final.start()
         final.end()
@@ -138,8 +148,8 @@ class Chaos:
 
     def _kill(self, node: Node) -> None:
         led = [partition for partition, leader in self.leaders().items() if leader == node.id]
-        begun = time.monotonic()
         node.kill()
+        begun = time.monotonic()
         away_seconds = self._chance.uniform(0.0, 15.0)
         is_controller = node.name == "node-1"
         if is_controller or away_seconds < 8.0:
