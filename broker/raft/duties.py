@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from broker.controller.decision import Decision
+from broker.controller.decision import Command, Decision
 from broker.metadata.image import MetadataImage
 from broker.metadata.topic_names import CLUSTER_METADATA
 from broker.network.node_client import NodeClient, NodeUnreachable
@@ -23,6 +23,7 @@ from protocol.messages.begin_quorum_epoch import (
 from protocol.stored.metadata_records import NoOpRecord
 
 if TYPE_CHECKING:
+    from broker.controller.service import ControllerService
     from broker.raft.quorum import Quorum
     from broker.raft.service import RaftService
     from broker.services import Services
@@ -63,7 +64,7 @@ class LeaderDuties:
             await trio.sleep(self._idle_seconds)
             has_readers = not raft.replicas.is_alone or raft.replicas.observers(raft.now_ms())
             if has_readers and raft.log.end_offset == end_offset and controller.is_active:
-                controller.submit(_write_nothing, _ignore)
+                await _done(controller, _write_nothing)
 
     def _care_for_voters(self, nursery: trio.Nursery) -> None:
         raft = self._raft
@@ -122,5 +123,8 @@ def _write_nothing(_: MetadataImage) -> Decision[None]:
     return Decision([(NoOpRecord(), 0)], None)
 
 
-def _ignore(_: object) -> None:
-    """Nobody waits for it."""
+async def _done(controller: "ControllerService", command: Command[None]) -> None:
+    """Wait until the command is carried out, or refused: that need not trouble anybody."""
+    done = trio.Event()
+    controller.submit(command, lambda _: done.set())
+    await done.wait()
