@@ -8,6 +8,7 @@ from broker.controller.elections import (
     TopicRules,
     broker_changes,
     concerns,
+    partitions_in_sync_with,
     partitions_with,
     partitions_without_leader,
 )
@@ -187,7 +188,7 @@ def fence_broker(
 ) -> Decision[None]:
     """Take a broker that is not heard of any more out of every in-sync set."""
     registered(image, broker_id, broker_epoch)
-    changes = broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
+    changes = broker_changes(image, partitions_in_sync_with(image, broker_id), topic_rules, leaving=broker_id)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=FENCE)
     return Decision([*changes, (change, 0)], None)
 
@@ -203,7 +204,8 @@ def begin_shutdown(
             broker_id=broker_id, broker_epoch=broker_epoch, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN
         )
         records.append((change, SHUTDOWN_CHANGE_VERSION))
-    records += broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
+    in_sync = partitions_in_sync_with(image, broker_id)
+    records += broker_changes(image, in_sync, topic_rules, leaving=broker_id)
     return Decision(records, None)
 
 
@@ -350,10 +352,10 @@ def _leave(
     image: MetadataImage, broker_id: int, is_clean: bool, topic_rules: TopicRules
 ) -> Sequence[VersionedRecord]:
     """What the end of an incarnation changes, cleanly stopped or not.  One that was unregistered counts."""
-    partitions = partitions_with(image, broker_id)
     if is_clean or not image.eligible_leader_replicas_enabled:
-        return list(broker_changes(image, partitions, topic_rules, leaving=broker_id))
-    return list(broker_changes(image, partitions, topic_rules, unclean=broker_id))
+        in_sync = partitions_in_sync_with(image, broker_id)
+        return list(broker_changes(image, in_sync, topic_rules, leaving=broker_id))
+    return list(broker_changes(image, partitions_with(image, broker_id), topic_rules, unclean=broker_id))
 
 
 def registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerImage:

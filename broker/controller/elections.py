@@ -114,8 +114,8 @@ def _complete_reassignment(
         return isr, replicas, removing, adding
     staying = tuple(replica for replica in replicas if replica not in removing)
     staying_isr = tuple(replica for replica in isr if replica not in removing)
-    awaited = staying if len(adding) < len(removing) else adding
-    if not staying_isr or not set(awaited) <= set(staying_isr):
+    awaited = set(staying if len(adding) < len(removing) else adding).difference(removing)
+    if not staying_isr or not awaited <= set(staying_isr):
         return isr, replicas, removing, adding
     return staying_isr, staying, (), ()
 
@@ -272,6 +272,17 @@ def partitions_with(image: MetadataImage, broker_id: int) -> Iterator[tuple[Topi
     for topic in image.topics.values():
         for index, partition in enumerate(topic.partitions):
             if concerns(partition, broker_id):
+                yield topic, index
+
+
+def partitions_in_sync_with(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int]]:
+    """Every partition in which the broker is in sync.
+
+    Where it is only eligible its absence makes no difference: it still has everything when it is back.
+    """
+    for topic in image.topics.values():
+        for index, partition in enumerate(topic.partitions):
+            if broker_id in partition.isr:
                 yield topic, index
 
 

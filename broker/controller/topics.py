@@ -196,17 +196,12 @@ def default_directory(image: MetadataImage, broker_id: int) -> bytes:
         return UNASSIGNED_DIRECTORY
     if not broker.directories:
         return MIGRATING_DIRECTORY
-    candidates = _open_directories(broker)
-    return candidates[0] if len(candidates) == 1 else UNASSIGNED_DIRECTORY
+    return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED_DIRECTORY
 
 
 def _takes_replicas(broker: BrokerImage) -> bool:
-    return not broker.directories or bool(_open_directories(broker))
-
-
-def _open_directories(broker: BrokerImage) -> list[bytes]:
     cordoned = broker.cordoned_directories or ()
-    return [directory for directory in broker.directories if directory not in cordoned]
+    return not broker.directories or not set(broker.directories) <= set(cordoned)
 
 
 def _asked_partitions(topic: NewTopic, defaults: TopicDefaults) -> int:

@@ -13,8 +13,7 @@ from broker.quotas.desk import ClientQuotas
 from protocol.schema import Message
 from tests.broker.controller.node import CLUSTER_ID, CONTROLLER, ControllerNode
 from tests.golden.controller.play import Play
-from tests.golden.controller.record import SETTINGS, TRANSCRIPT
-from tests.golden.controller.scenes import perform
+from tests.golden.controller.record import SETTINGS, TRANSCRIPT, perform_everything
 
 
 class OurController:
@@ -47,7 +46,7 @@ async def test_every_decision_is_kafka_s() -> None:
     play = Play(OurController(node))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(node.controller.run)
-        await perform(play)
+        await perform_everything(play)
         nursery.cancel_scope.cancel()
     ours = json.loads(json.dumps(play.lines))
     recorded = json.loads(TRANSCRIPT.read_text(encoding="utf-8"))

@@ -53,15 +53,31 @@ class Partition:
     """A partition as the records describe it, as far as requests must know it."""
 
     def __init__(self, record: stored.PartitionRecord) -> None:
+        self.replicas = record.replicas
         self.leader = record.leader
         self.leader_epoch = record.leader_epoch
         self.partition_epoch = record.partition_epoch
+        self.is_recovering = False
+        self._removing: list[int] = []
+        self._adding: list[int] = []
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self._removing or self._adding)
 
     def change(self, record: stored.PartitionChangeRecord) -> None:
         self.partition_epoch += 1
         if record.leader != -2:
             self.leader = record.leader
             self.leader_epoch += 1
+        if record.replicas is not None:
+            self.replicas = record.replicas
+        if record.removing_replicas is not None:
+            self._removing = record.removing_replicas
+        if record.adding_replicas is not None:
+            self._adding = record.adding_replicas
+        if record.leader_recovery_state != -1:
+            self.is_recovering = record.leader_recovery_state == 1
 
 
 class Play:
@@ -193,6 +209,12 @@ class Play:
                 )
             case stored.TopicRecord():
                 self.topics[record.name] = record.topic_id
+            case stored.RemoveTopicRecord():
+                self.partitions = {
+                    place: partition
+                    for place, partition in self.partitions.items()
+                    if place[0] != record.topic_id
+                }
             case stored.PartitionRecord():
                 self.partitions[record.topic_id, record.partition_id] = Partition(record)
             case stored.PartitionChangeRecord():

@@ -23,7 +23,7 @@ from protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.envelope import EnvelopeRequest
 from protocol.messages.incremental_alter_configs import (
@@ -327,8 +327,6 @@ async def topics(play: Play) -> None:
     await grow(4, [113, 112, 119])
     await grow(4, [113, 112, 112])
     await grow(4, [113, 112, 111])
-    wanted = CreatableTopic(name="too-many", num_partitions=1, replication_factor=200)
-    await play.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=10_000), 7)
 
 
 async def settings(play: Play) -> None:
