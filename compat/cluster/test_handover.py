@@ -1,0 +1,258 @@
+"""The controller is handed over to Apache Kafka while clients go on, and back; either side dies meanwhile."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in, stamp
+from compat.cluster.quorum import add_voter, describe, leads, remove_voter, voters
+from compat.oracle.java import run_tool
+from compat.oracle.kafka import KafkaNode
+from compat.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+KAFKA_ID = 101
+
+TOPIC = "t"
+
+
+class Pair:
+    """Ottla with its broker, and a controller of Kafka's that copies its metadata."""
+
+    def __init__(self, ottla: OttlaNode, kafka: KafkaNode) -> None:
+        self.ottla = ottla
+        self.kafka = kafka
+        self._made = 0
+
+    @property
+    def kafka_directory_id(self) -> str:
+        return stamp(self.kafka.data, "directory.id")
+
+    def leader(self) -> str | None:
+        """The address of the controller that leads."""
+        return next((each for each in (self.ottla.controller, self.kafka.controller) if leads(each)), None)
+
+    def let_kafka_vote(self) -> None:
+        wait_until(
+            lambda: add_voter(
+                self.leader() or self.ottla.controller,
+                KAFKA_ID,
+                self.kafka_directory_id,
+                self.kafka.controller,
+            ),
+            "Kafka's controller votes",
+        )
+
+    def let_ottla_vote(self) -> None:
+        wait_until(
+            lambda: add_voter(
+                self.leader() or self.kafka.controller,
+                OTTLA_ID,
+                self.ottla.directory_id,
+                self.ottla.controller,
+            ),
+            "Ottla votes",
+        )
+
+    def let_ottla_go(self) -> None:
+        wait_until(
+            lambda: (
+                (leader := self.leader()) is not None
+                and (voters(leader) == [KAFKA_ID] or remove_voter(leader, OTTLA_ID, self.ottla.directory_id))
+            ),
+            "Ottla votes no longer",
+        )
+        wait_until(lambda: leads(self.kafka.controller), "Kafka leads")
+
+    def let_kafka_go(self) -> None:
+        wait_until(
+            lambda: (
+                (leader := self.leader()) is not None
+                and (voters(leader) == [OTTLA_ID] or remove_voter(leader, KAFKA_ID, self.kafka_directory_id))
+            ),
+            "Kafka's controller votes no longer",
+        )
+        wait_until(lambda: leads(self.ottla.controller), "Ottla leads")
+
+    def check_that_it_works(self) -> None:
+        """Make a topic, whoever the controller is, and find it where it was asked for."""
+        self._made += 1
+        name = f"made-{self._made}"
+
+        def is_made() -> bool:
+            admin = AdminClient({"bootstrap.servers": self.ottla.bootstrap})
+            try:
+                admin.create_topics([NewTopic(name, 1, 1)])[name].result(15)
+            except Exception as error:  # whatever confluent-kafka says while there is no controller
+                return "TOPIC_ALREADY_EXISTS" in str(error)
+            return True
+
+        wait_until(is_made, f"{name} is made")
+        with Writing(self.ottla.bootstrap, name) as writing:
+            writing.wait_for(1)
+
+
+class Writing:
+    """An idempotent producer at work in a thread of its own, with a record at a time under way."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0}
+        )
+        self._topic = topic
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write)
+        self.acknowledged = 0
+        self.failures: list[str] = []
+
+    def __enter__(self) -> "Writing":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        while not self._stop.is_set():
+            self._producer.produce(
+                self._topic, b"%d" % self.acknowledged, partition=0, on_delivery=self._note
+            )
+            self._producer.flush(60)
+
+    def _note(self, error: object, _: object) -> None:
+        if error is None:
+            self.acknowledged += 1
+        else:
+            self.failures.append(str(error))
+            self._stop.set()
+
+    def wait_for(self, more: int) -> None:
+        """Return when so many more are acknowledged."""
+        goal = self.acknowledged + more
+        wait_until(lambda: self.acknowledged >= goal or self.failures, f"{more} records are acknowledged")
+        assert self.failures == []
+
+
+def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
+    """The first records of partition 0."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[bytes] = []
+
+    def has_all() -> bool:
+        found.extend(message.value() or b"" for message in consumer.consume(500, 0.5))
+        return len(found) >= count
+
+    try:
+        wait_until(has_all, f"{count} records of {topic} are read")
+    finally:
+        consumer.close()
+    return found
+
+
+@contextmanager
+def pair_in(folder: Path) -> Iterator[Pair]:
+    ottla = OttlaNode(folder / "ottla")
+    ottla.start()
+    try:
+        admin = AdminClient({"bootstrap.servers": ottla.bootstrap})
+        admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="controller")
+        kafka.start()
+        try:
+            yield Pair(ottla, kafka)
+        finally:
+            kafka.kill()
+    finally:
+        ottla.kill()
+
+
+def test_there_and_back_while_a_producer_writes(kafka_jars: Path, tmp_path: Path) -> None:
+    with pair_in(tmp_path) as pair, Writing(pair.ottla.bootstrap, TOPIC) as writing:
+        writing.wait_for(100)
+        pair.let_kafka_vote()
+        pair.check_that_it_works()
+        writing.wait_for(100)
+        pair.let_ottla_go()
+        pair.check_that_it_works()
+        writing.wait_for(100)
+        told = describe(pair.kafka.controller)
+        assert told is not None
+        assert [voter.replica_id for voter in told.current_voters] == [KAFKA_ID]
+        assert [observer.replica_id for observer in told.observers] == [OTTLA_ID]
+        assert describe(pair.ottla.controller) is None
+        pair.let_ottla_vote()
+        pair.check_that_it_works()
+        pair.let_kafka_go()
+        pair.check_that_it_works()
+        writing.wait_for(100)
+        assert voters(pair.ottla.controller) == [OTTLA_ID]
+    assert writing.failures == []
+    assert "ERROR" not in pair.kafka.log.read_text()
+    pair.ottla.start()
+    try:
+        values = read(pair.ottla.bootstrap, TOPIC, writing.acknowledged)
+        assert values[: writing.acknowledged] == [b"%d" % number for number in range(writing.acknowledged)]
+    finally:
+        pair.ottla.stop()
+
+
+@pytest.mark.parametrize("dies", ["ottla", "kafka", "both"])
+@pytest.mark.parametrize("when", ["before", "both vote", "after"])
+def test_somebody_dies_at_each_step(kafka_jars: Path, tmp_path: Path, when: str, dies: str) -> None:
+    with pair_in(tmp_path) as pair:
+        if when != "before":
+            pair.let_kafka_vote()
+            pair.check_that_it_works()
+        if when == "after":
+            pair.let_ottla_go()
+        nodes: dict[str, OttlaNode | KafkaNode] = {"ottla": pair.ottla, "kafka": pair.kafka}
+        mortals = list(nodes.values()) if dies == "both" else [nodes[dies]]
+        for node in mortals:
+            node.kill()
+        for node in reversed(mortals):
+            node.launch()
+        wait_until(lambda: pair.leader() is not None, "somebody leads")
+        pair.check_that_it_works()
+        pair.let_kafka_vote()
+        pair.let_ottla_go()
+        pair.check_that_it_works()
+        assert voters(pair.kafka.controller) == [KAFKA_ID]
+
+
+def test_kafka_s_tool_does_it(kafka_jars: Path, tmp_path: Path) -> None:
+    with pair_in(tmp_path) as pair:
+        controllers = ("--bootstrap-controller", pair.ottla.controller)
+        newcomer = ("--command-config", str(pair.kafka.folder / "server.properties"))
+
+        def is_added() -> bool:
+            done = run_tool("kafka-metadata-quorum", *newcomer, *controllers, "add-controller")
+            return f"Added controller {KAFKA_ID}" in done.output
+
+        wait_until(is_added, "Kafka's controller is added")
+        directory = pair.ottla.directory_id
+        done = run_tool(
+            "kafka-metadata-quorum",
+            *controllers,
+            *("remove-controller", "--controller-id", "1", "--controller-directory-id", directory),
+        )
+        assert f"Removed KRaft controller {OTTLA_ID}" in done.output, done.errors
+        wait_until(lambda: leads(pair.kafka.controller), "Kafka leads")
+
+        def status() -> str:
+            asked = ("--bootstrap-server", pair.ottla.bootstrap, "describe", "--status")
+            return run_tool("kafka-metadata-quorum", *asked).output
+
+        wait_until(lambda: f"LeaderId:               {KAFKA_ID}" in status(), "Ottla's broker passes it on")
+        log = pair.ottla.data / "__cluster_metadata-0" / "00000000000000000000.log"
+        dumped = run_tool("kafka-dump-log", "--cluster-metadata-decoder", "--files", str(log))
+        assert dumped.output.count("KRaftVoters {") == 3
+        assert "Could not" not in dumped.output
