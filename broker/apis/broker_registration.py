@@ -1,15 +1,20 @@
 """BrokerRegistration (62): a broker joins the cluster (KIP-631, KIP-858)."""
 
+from typing import TYPE_CHECKING
+
 from broker.apis.registered_endpoints import endpoints_of
 from broker.clock import monotonic_ms
 from broker.controller.brokers import Registration, register_broker
 from broker.controller.decision import Decision
 from broker.controller.start import topic_rules
-from broker.metadata.image import MetadataImage
+from broker.metadata.image import BrokerImage, MetadataImage
 from broker.network.call import Call
 from broker.network.waiting import Waiting
 from protocol.errors import KafkaError
 from protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+if TYPE_CHECKING:
+    from broker.services import Services
 
 
 def handle(
@@ -39,7 +44,7 @@ def handle(
             registration,
             topic_rules(services, image),
             kraft_version=controller.raft.kraft_version,
-            session_lasts=known is not None and controller.sessions.is_alive(known, monotonic_ms()),
+            session_lasts=known is not None and lasts(known, services),
         )
         # Its own record comes last.
         controller.sessions.registered(request.broker_id, image.offset + len(decision.records))
@@ -52,3 +57,11 @@ def handle(
         return BrokerRegistrationResponse(broker_epoch=outcome)
 
     return controller.answer(command, build, timeout_ms=None)
+
+
+def lasts(known: BrokerImage, services: "Services") -> bool:
+    """Whether the broker that is registered may still be there."""
+    if known.id == services.node_id and "broker" in services.config.get("process.roles"):
+        # It is this process, or else was one before it whose controller led as well.
+        return known.incarnation_id == services.life.incarnation_id
+    return services.controller.sessions.is_alive(known, monotonic_ms())

@@ -42,9 +42,10 @@ class BrokerLife:
         own = services.image.brokers.get(services.node_id)
         if services.quorum.is_leader and own is not None:
             self.lifecycle.adopt(own.epoch)
-            self._incarnation_id = own.incarnation_id
+            self.incarnation_id = own.incarnation_id
+            """Of this run of the broker, whenever it registers."""
         else:
-            self._incarnation_id = services.identifiers.uuid()
+            self.incarnation_id = services.identifiers.uuid()
         services.metadata.on_publish(self._follow)
         services.quorum.on_leader_change(self._wake)
 
@@ -141,7 +142,7 @@ class BrokerLife:
         from broker.life.registration import registration_request
 
         services, lifecycle = self._services, self.lifecycle
-        request = registration_request(services, self._node, self._incarnation_id)
+        request = registration_request(services, self._node, self.incarnation_id)
         answer: BrokerRegistrationResponse = await services.channel.ask(
             request, timeout_seconds=self._patience
         )

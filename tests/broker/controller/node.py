@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from random import Random
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 
 import trio
 
@@ -17,6 +18,7 @@ from broker.controller.service import ControllerService
 from broker.controller.start import Node, start_controller, stop_controller
 from broker.identifiers import Identifiers
 from broker.life.channel import ControllerChannel
+from broker.life.service import BrokerLife
 from broker.logs import Log
 from broker.metadata.endpoints import Advertised
 from broker.metadata.formatting import Format, format_directories
@@ -150,6 +152,9 @@ class ControllerNode:
         self.services.channel = ControllerChannel(self.services, _start_nothing)
         self.services.producer_ids = ProducerIds(self.services)
         self.services.automatic_topics = AutomaticTopics(self.services)
+        own = self.image.brokers.get(self.services.node_id)
+        if own is not None:
+            self.services.life = cast(BrokerLife, SimpleNamespace(incarnation_id=own.incarnation_id))
         return self.image
 
     def _node(self) -> Node:
