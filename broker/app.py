@@ -195,7 +195,7 @@ async def serve(
         try:
             voters = [
                 VoterEndpoint(name, host, port)
-                for name, host, port, _ in _endpoints(config.controller_listeners, config, bound)
+                for name, host, port, _ in _endpoints(config.advertised_controllers, bound)
             ]
             if cluster_id is None and asks_for_cluster_id(services, directories):
                 cluster_id = await _asked_cluster_id(services, stop)
@@ -454,14 +454,12 @@ def _node(services: Services, directories: NodeDirectories, bound: Sequence[Door
         metadata_directory=directories.metadata,
         directories=directories.online,
         has_offline=bool(directories.offline),
-        broker_endpoints=_endpoints(config.advertised_listeners or config.broker_listeners, config, bound),
-        controller_endpoints=_endpoints(config.controller_listeners, config, bound),
+        broker_endpoints=_endpoints(config.advertised_brokers, bound),
+        controller_endpoints=_endpoints(config.advertised_controllers, bound),
     )
 
 
-def _endpoints(
-    addresses: Sequence[ListenerAddress], config: BrokerConfig, bound: Sequence[Door]
-) -> list[Endpoint]:
+def _endpoints(addresses: Sequence[ListenerAddress], bound: Sequence[Door]) -> list[Endpoint]:
     """The addresses to register, with the ports that were really bound and a name for "everywhere"."""
     ports = {opened.listener.name: opened.address.port for opened in bound}
     return [

@@ -162,6 +162,8 @@ def _format_all(
         controller_endpoints=tuple(controller_endpoints),
     )
     metadata = directories.metadata if "controller" in services.config.get("process.roles") else None
+    if metadata is not None:
+        _warn_of_others(services, controller_endpoints)
     format_directories(
         file_system,
         None if metadata is None else metadata.path,
@@ -172,6 +174,18 @@ def _format_all(
     )
     for directory in directories.held:
         directory.properties = read_meta_properties(file_system, directory.path)
+
+
+def _warn_of_others(services: Services, controller_endpoints: Sequence[VoterEndpoint]) -> None:
+    """Say that this node begins a cluster, where it looks as if it should have joined one."""
+    named: Sequence[str] = services.config.get("controller.quorum.bootstrap.servers")
+    own_ports = {str(endpoint.port) for endpoint in controller_endpoints}
+    if named and not any(text.rpartition(":")[2] in own_ports for text in named):
+        services.log.warn(
+            f"this node begins a cluster of its own: it does not listen at {', '.join(named)}, which "
+            "controller.quorum.bootstrap.servers names.  To join another one as a broker it needs "
+            "process.roles=broker, and as a controller a directory from `ottla format`"
+        )
 
 
 def _node_id(config: BrokerConfig, formatted: Sequence[LogDirectory]) -> int:

@@ -210,5 +210,5 @@ def _endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
     """The controller's address as far as it is known before it listens; starting completes it."""
     return tuple(
         VoterEndpoint(address.name, address.host or "localhost", address.port)
-        for address in config.controller_listeners
+        for address in config.advertised_controllers
     )

@@ -197,6 +197,20 @@ class BrokerConfig:
         return read_addresses(entries, self.listener_protocols, distinct_ports=False)
 
     @property
+    def advertised_brokers(self) -> list[ListenerAddress]:
+        """The addresses that this broker registers: as advertised, or else as it listens."""
+        advertised = self.advertised_listeners
+        if advertised is None:
+            return self.broker_listeners
+        return [address for address in advertised if address.name not in self.controller_listener_names]
+
+    @property
+    def advertised_controllers(self) -> list[ListenerAddress]:
+        """The addresses that this controller registers: each as advertised, or else as it listens."""
+        advertised = {address.name: address for address in self.advertised_listeners or ()}
+        return [advertised.get(address.name, address) for address in self.controller_listeners]
+
+    @property
     def inter_broker_listener_name(self) -> str:
         """The listener by which brokers talk to each other."""
         name: str | None = self.get("inter.broker.listener.name")

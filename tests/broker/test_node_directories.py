@@ -223,3 +223,14 @@ def test_a_directory_from_zookeeper_s_times_gets_what_it_lacks(node: Node) -> No
     with node.started([A]) as directories:
         assert node.services.node_id == 3
         assert directories.online[0].id is not None
+
+
+def test_who_begins_a_cluster_and_names_others_is_told_so() -> None:
+    for servers, is_told in (("localhost:9093", False), ("other:9094,other:9095", True)):
+        node = Node()
+        with node.started(controller_quorum_bootstrap_servers=servers):
+            pass
+        assert ("begins a cluster of its own" in node.lines.getvalue()) == is_told
+    with node.started(controller_quorum_bootstrap_servers=servers):
+        pass
+    assert node.lines.getvalue().count("begins a cluster of its own") == 1

@@ -62,3 +62,18 @@ def test_pairs_split_at_the_last_colon() -> None:
     assert list(read_pairs("x", "")) == []
     with pytest.raises(ConfigError, match="Error parsing configuration property 'x': 'b' is not of the form"):
         list(read_pairs("x", "a:1,b"))
+
+
+def test_each_role_registers_its_own_addresses() -> None:
+    config = BrokerConfig(
+        {
+            "listeners": "A://x:1,C://:2,D://z:3",
+            "controller.listener.names": "C,D",
+            "listener.security.protocol.map": "A:PLAINTEXT,C:PLAINTEXT,D:PLAINTEXT",
+        }
+    )
+    assert [str(address) for address in config.advertised_brokers] == ["A://x:1"]
+    assert [str(address) for address in config.advertised_controllers] == ["C://:2", "D://z:3"]
+    config = BrokerConfig({**config.static, "advertised.listeners": "A://outside:4,C://outside:5"})
+    assert [str(address) for address in config.advertised_brokers] == ["A://outside:4"]
+    assert [str(address) for address in config.advertised_controllers] == ["C://outside:5", "D://z:3"]
