@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import ElectionType, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -85,6 +85,8 @@ class Chaos:
         happened = 0
         while not is_over(happened):
             time.sleep(self._chance.uniform(0.2, 2.0))
+            if self._chance.random() < 0.5:
+                self._balance()
             node = self._chance.choice(list(self._cluster.nodes.values()))
             kind = self._chance.choice(kinds)
             getattr(self, f"_{kind}")(node)
@@ -146,6 +148,14 @@ class Chaos:
 
     # What happens
 
+    def _balance(self) -> None:
+        """Let preferred replicas lead again: who has come back last leads nothing until then."""
+        wanted = [TopicPartition(TOPIC, partition) for partition in range(PARTITIONS)]
+        try:
+            self._admin.elect_leaders(ElectionType.PREFERRED, wanted).result(PATIENCE_SECONDS)
+        except KafkaException as error:
+            self._say(f"leaders stay where they are: {error}")
+
     def _kill(self, node: Node) -> None:
         led = [partition for partition, leader in self.leaders().items() if leader == node.id]
         node.kill()
@@ -158,10 +168,11 @@ class Chaos:
         self._wait_written(led, begun)
         if node.pid is None:
             self._cluster.start(node.name).wait_ready()
-        self._say(
-            f"killed {node.name}, leader of {len(led)}: acknowledged again after "
-            f"{time.monotonic() - begun if not led else self._note(is_controller, led, begun):.2f} s"
-        )
+        told = f"killed {node.name}"
+        if led:
+            seconds = self._note(is_controller, led, begun)
+            told += f", leader of {len(led)}: acknowledged again after {seconds:.2f} s"
+        self._say(told)
 
     def _wait_written(self, partitions: Sequence[int], since: float) -> None:
         def is_written() -> bool:
