@@ -234,6 +234,7 @@ async def serve(
                         await stop.wait()
                     # While it still serves: others take over what it leads.
                     await services.life.leave()
+                await services.quorum.leave()
         finally:
             for door in bound:
                 door.close()

@@ -274,6 +274,17 @@ class Quorum:
             self.successors = self.raft.replicas.by_progress()
             self.resign()
 
+    async def leave(self) -> None:
+        """Let another voter lead, if this node does and there is one, while it can still have its vote."""
+        raft = self.raft
+        if raft is None or raft.replicas.is_alone:
+            return
+        self.hand_over()
+        timeout_ms = self._services.config.get("controller.quorum.election.timeout.ms")
+        with trio.move_on_after(timeout_ms / 1000):
+            while self.leader_id == NOBODY:
+                await self.changed.wait()
+
     def note_answer(self) -> None:
         """The leader has answered as one."""
         self.hears_leader = True

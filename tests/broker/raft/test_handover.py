@@ -266,6 +266,19 @@ class TestGoing:
             await trio.sleep(10)
             assert pair.first.controller.is_active
 
+    async def test_a_leader_that_stops_leaves_the_other_one_in_its_place(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            began = trio.current_time()
+            await pair.first.quorum.leave()
+            assert trio.current_time() - began < 0.5
+            await pair.until_leads(pair.second)
+            pair.crash(pair.first)
+            await trio.sleep(1)
+            assert pair.second.controller.is_active
+
     async def test_who_votes_alone_stays(self, wires: Wires, autojump_clock: object) -> None:
         async with pair_of(wires) as pair:
             await trio.sleep(0.1)
