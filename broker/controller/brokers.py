@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from broker.controller.decision import Decision
+from broker.controller.decision import Decision, LongDecision
 from broker.controller.elections import (
     TopicRules,
     broker_changes,
@@ -106,7 +106,7 @@ def register_broker(
         records += _leave(image, broker_id, is_clean, topic_rules)
     record = _registration_record(registration, epoch, fenced=fenced, in_shutdown=in_shutdown)
     records.append((record, register_broker_version(image.metadata_version)))
-    return Decision(records, epoch)
+    return LongDecision(records, epoch)
 
 
 def restart_broker(
@@ -180,7 +180,7 @@ def unfence_broker(
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=UNFENCE)
     waiting = partitions_without_leader(image)
     elections = broker_changes(image, waiting, topic_rules, arriving=broker_id)
-    return Decision([(change, 0), *elections], None)
+    return LongDecision([(change, 0), *elections], None)
 
 
 def fence_broker(
@@ -190,7 +190,7 @@ def fence_broker(
     registered(image, broker_id, broker_epoch)
     changes = broker_changes(image, partitions_in_sync_with(image, broker_id), topic_rules, leaving=broker_id)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=FENCE)
-    return Decision([*changes, (change, 0)], None)
+    return LongDecision([*changes, (change, 0)], None)
 
 
 def begin_shutdown(
@@ -206,7 +206,7 @@ def begin_shutdown(
         records.append((change, SHUTDOWN_CHANGE_VERSION))
     in_sync = partitions_in_sync_with(image, broker_id)
     records += broker_changes(image, in_sync, topic_rules, leaving=broker_id)
-    return Decision(records, None)
+    return LongDecision(records, None)
 
 
 def unregister_broker(image: MetadataImage, broker_id: int, topic_rules: TopicRules) -> Decision[None]:
@@ -218,7 +218,7 @@ def unregister_broker(image: MetadataImage, broker_id: int, topic_rules: TopicRu
     known = known_broker(image, broker_id)
     changes = broker_changes(image, partitions_with(image, broker_id), topic_rules, leaving=broker_id)
     record = UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=known.epoch)
-    return Decision([*changes, (record, 0)], None)
+    return LongDecision([*changes, (record, 0)], None)
 
 
 def stop_only_broker(image: MetadataImage, broker_id: int, broker_epoch: int) -> Decision[None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.clock import monotonic_ms
 from broker.controller.balance import balance_leaders, elect_uncleanly
-from broker.controller.decision import Command, Decision
+from broker.controller.decision import Command, Decision, LongDecision
 from broker.controller.heartbeats import fence_stale_broker
 from broker.controller.sessions import BrokerSessions
 from broker.controller.start import topic_rules
@@ -56,7 +56,7 @@ class Chores:
         records, fenced = fence_stale_broker(image, self._sessions, rules, monotonic_ms())
         if fenced is not None:
             self._services.log.warn(f"broker {fenced} is fenced: nothing has been heard of it for too long")
-        return Decision(records, None)
+        return LongDecision(records, None)
 
     def _elect_uncleanly(self, image: MetadataImage) -> Decision[None]:
         rules = topic_rules(self._services, image)

@@ -16,11 +16,25 @@ RECORDS_MAX: Final = 10_000
 """Records of one user's command; beyond it Kafka refuses the whole request with POLICY_VIOLATION."""
 
 
+RECORDS_PER_BATCH: Final = 10_000
+"""Of a long decision."""
+
+
 class Decision(NamedTuple, Generic[Reply]):
     """``records`` become one batch: all of them are applied, or none."""
 
     records: Sequence[VersionedRecord]
     reply: Reply
+
+
+class LongDecision(Decision[Reply]):
+    """One whose records may be a great many: then they become several batches.
+
+    Their order is all that matters: if not all of them are written, another controller finds out from the
+    last one that is missing, and decides it again.
+    """
+
+    __slots__ = ()
 
 
 Command = Callable[[MetadataImage], Decision[Reply]]

@@ -11,7 +11,7 @@ from broker.controller.brokers import (
     registered,
     unfence_broker,
 )
-from broker.controller.decision import Decision
+from broker.controller.decision import Decision, LongDecision
 from broker.controller.directories import cordon_directories, take_directories_offline
 from broker.controller.elections import TopicRules
 from broker.controller.sessions import BrokerSessions
@@ -74,7 +74,8 @@ def process_heartbeat(
     elif after is BrokerState.CONTROLLED_SHUTDOWN:
         sessions.begin_shutdown(broker.id, image.offset + len(records))
     records += _directory_changes(image, records, heartbeat, topic_rules)
-    return Decision(records, HeartbeatReply(is_caught_up, is_fenced, after is BrokerState.SHUTDOWN_NOW))
+    reply = HeartbeatReply(is_caught_up, is_fenced, after is BrokerState.SHUTDOWN_NOW)
+    return LongDecision(records, reply)
 
 
 def fence_stale_broker(
@@ -89,7 +90,8 @@ def fence_stale_broker(
     if stale is None or broker is None or broker.epoch != stale.broker_epoch or broker.fenced:
         return Decision([], None)
     sessions.end_shutdown(broker.id)
-    return Decision(fence_broker(image, broker.id, broker.epoch, topic_rules).records, broker.id)
+    fencing = fence_broker(image, broker.id, broker.epoch, topic_rules)
+    return LongDecision(fencing.records, broker.id)
 
 
 def _state(broker: BrokerImage, sessions: BrokerSessions) -> BrokerState:

@@ -65,8 +65,8 @@ class _Rack:
         self._fenced = _Circle([broker.id for broker in brokers if broker.fenced], chance)
 
     def begin_partition(self) -> None:
-        self._unfenced.taken.clear()
-        self._fenced.taken.clear()
+        self._unfenced.begin_partition()
+        self._fenced.begin_partition()
 
     def shuffle(self, chance: random.Random) -> None:
         chance.shuffle(self._unfenced.ids)
@@ -81,26 +81,41 @@ class _Rack:
 
 
 class _Circle:
-    """Broker ids around a circle, with two hands: leaderships are dealt evenly, and so is all the rest."""
+    """Broker ids around a circle, with two hands: leaderships are dealt evenly, and so is all the rest.
+
+    Where one leads, the others of the same partition are those that stand next to it: so each has as many
+    replicas as any other when all have led.
+    """
 
     def __init__(self, ids: list[int], chance: random.Random) -> None:
         self.ids = ids
         self.taken: set[int] = set()
         """Brokers that have their replica of the present partition."""
         self._leader = self._follower = chance.randrange(len(ids)) if ids else 0
+        self._next: int | None = None
+        """Behind the one taken last in the present partition, if one of these leads it."""
+
+    def begin_partition(self) -> None:
+        self.taken.clear()
+        self._next = None
 
     def next_leader(self) -> int | None:
         if not self.ids:
             return None
         found = self.ids[self._leader % len(self.ids)]
         self._leader += 1
+        self._next = self._leader
         self.taken.add(found)
         return found
 
     def next_follower(self) -> int | None:
         for _ in self.ids:
-            found = self.ids[self._follower % len(self.ids)]
-            self._follower += 1
+            if self._next is None:
+                found = self.ids[self._follower % len(self.ids)]
+                self._follower += 1
+            else:
+                found = self.ids[self._next % len(self.ids)]
+                self._next += 1
             if found not in self.taken:
                 self.taken.add(found)
                 return found

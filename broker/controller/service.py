@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import trio
 
 from broker.clock import monotonic_ms
-from broker.controller.decision import Command
+from broker.controller.decision import RECORDS_PER_BATCH, Command, LongDecision
 from broker.flushing import run_flush
 from broker.metadata.image import MetadataImage
 from broker.metadata.replay import MetadataChanges
@@ -286,7 +286,13 @@ class ControllerService:
             decision = submitted.command(raft.latest)
             if not decision.records:
                 return _Decided(submitted.done, decision.reply, raft.log.end_offset)
-            image, changes = raft.append(decision.records)
+            records = decision.records
+            is_long = isinstance(decision, LongDecision)
+            while is_long and len(records) > RECORDS_PER_BATCH:
+                image, changes = raft.append(records[:RECORDS_PER_BATCH])
+                self._uncommitted.append(_Decided(_ignore, None, raft.log.end_offset, image, changes))
+                records = records[RECORDS_PER_BATCH:]
+            image, changes = raft.append(records)
         except KafkaError as error:
             return _Decided(submitted.done, error, raft.log.end_offset)
         except DiskFailure as error:

@@ -31,7 +31,7 @@ def test_leaders_and_replicas_are_spread_evenly(chance: Random, count: int, repl
     assert set(Counter(each[0] for each in placed).values()) == {4}
     everyone = Counter(broker for each in placed for broker in each)
     assert len(everyone) == count
-    assert max(everyone.values()) - min(everyone.values()) <= 4
+    assert len(set(everyone.values())) == 1
 
 
 def test_the_replicas_of_a_partition_go_to_different_racks(chance: Random) -> None:

@@ -11,12 +11,13 @@ import trio.testing
 from trio.testing import MockClock
 
 from broker.controller.automatic_topics import topic_defaults
-from broker.controller.decision import Command, Decision
+from broker.controller.decision import Command, Decision, LongDecision
 from broker.controller.topics import NewTopic, TopicResult, create_topics
 from broker.metadata.image import MetadataImage
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.stored.metadata_records import TopicRecord
 from storage.errors import DiskFailure
 from tests.broker.controller.node import METADATA, ControllerNode, InlineServices
 
@@ -278,3 +279,25 @@ def test_finalized_features_include_the_one_that_no_record_holds(node: Controlle
         "transaction.version": 2,
         "kraft.version": 1,
     }
+
+
+async def test_a_long_decision_becomes_several_batches(
+    node: ControllerNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.controller.service.RECORDS_PER_BATCH", 3)
+    sizes: list[int] = []
+    append = node.raft.append
+    monkeypatch.setattr(node.raft, "append", lambda records: sizes.append(len(records)) or append(records))
+    seen: list[list[str]] = []
+    node.raft.feed.on_publish(lambda image, _: seen.append(list(image.topics)))
+
+    def command(image: MetadataImage) -> Decision[str]:
+        records = [(TopicRecord(name=name, topic_id=name.encode() * 16), 0) for name in "abcdefg"]
+        return LongDecision(records, "done")
+
+    async with running(node):
+        assert await node.controller.perform(command) == "done"
+    assert sizes == [3, 3, 1]
+    assert seen == [list("abc"), list("abcdef"), list("abcdefg")]
+    node.kill()
+    assert list(node.start().topics) == list("abcdefg")
