@@ -11,6 +11,12 @@ from typing import Any, Final, TypeVar
 
 from compat.oracle.connection import Connection, Silence, read_answer
 from compat.waiting import wait_until
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from protocol.messages.broker_registration import (
@@ -31,6 +37,11 @@ from protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
+)
+from protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
 )
 from protocol.messages.fetch import (
     FetchPartition,
@@ -83,6 +94,7 @@ ANY_OFFSET: Final = 1 << 40
 """A metadata offset that is far enough for every broker that has just been registered."""
 
 FETCH_VERSION: Final = 17
+PRODUCE_VERSION: Final = 9
 OLD_FETCH_VERSION: Final = 12
 PATIENT_MS: Final = 3000
 """How long a fetch waits that is expected to be answered before that, or not."""
@@ -98,8 +110,15 @@ class Node:
         self._connection.close()
 
     def ask(self, request: Message, response: type[M], version: int) -> M:
-        frame = self._connection.receive(self._connection.send(request, version))
-        assert not isinstance(frame, Silence), f"{type(request).__name__} v{version}: {frame}"
+        return self.answer_to(self.send(request, version), response, version)
+
+    def send(self, request: Message, version: int) -> int:
+        """Send a request whose answer is read later; returns its correlation id."""
+        return self._connection.send(request, version)
+
+    def answer_to(self, correlation_id: int, response: type[M], version: int) -> M:
+        frame = self._connection.receive(correlation_id)
+        assert not isinstance(frame, Silence), f"no {response.__name__} v{version}: {frame}"
         return read_answer(frame, response, version)
 
 
@@ -191,14 +210,16 @@ class PlayedBroker:
             log_start_offset=log_start,
             partition_max_bytes=1 << 20,
         )
-        names = {"topic_id": self._cluster.topic_id(topic)} if version >= 13 else {"topic": topic}
+        topics = [FetchTopic(partitions=[wanted], **self._cluster.names(topic, version))]
         request = FetchRequest(
             max_wait_ms=wait_ms,
             min_bytes=1,
             max_bytes=1 << 20,
             session_id=session[0],
             session_epoch=session[1],
-            topics=[FetchTopic(partitions=[wanted], **names)] if offset >= 0 else [],
+            topics=[FetchTopic(partitions=[wanted], **self._cluster.names(topic, version))]
+            if offset >= 0
+            else [],
         )
         if version >= 15:
             request.replica_state = ReplicaState(
@@ -284,18 +305,52 @@ class Played:
 
     def produce(self, topic: str, *, acks: int = 1, timeout_ms: int = 300) -> tuple[int, int]:
         """Error code and base offset."""
-        batch = build_batch([(int(time.time() * 1000), b"key", b"value", ())])
-        request = ProduceRequest(
-            acks=acks,
-            timeout_ms=timeout_ms,
-            topic_data=[
-                TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=0, records=batch)])
-            ],
-        )
-        reply = self._leader.ask(request, ProduceResponse, 9).responses[0].partition_responses[0]
-        return reply.error_code, reply.base_offset
+        answer = self._leader.ask(_produce_request(topic, acks, timeout_ms), ProduceResponse, PRODUCE_VERSION)
+        return _outcome(answer)
 
-    def consume(self, topic: str, offset: int, *, rack: str = "", epoch: int = -1) -> PartitionData:
+    def produce_while(self, topic: str, meanwhile: Callable[[], object]) -> tuple[int, int]:
+        """The same with acks=all and much time, which is answered after ``meanwhile``."""
+        producer = Node(self.leader_address)
+        try:
+            sent = producer.send(_produce_request(topic, -1, 60_000), PRODUCE_VERSION)
+            wait_until(lambda: self.list_offsets(topic, -1, 7)[1] > 0, f"it is written to {topic}")
+            meanwhile()
+            return _outcome(producer.answer_to(sent, ProduceResponse, PRODUCE_VERSION))
+        finally:
+            producer.close()
+
+    def let_lead(self, topic: str, broker_id: int) -> None:
+        """Let a replica that is in sync be the preferred one, and elect it."""
+        replicas = self.metadata(topic).topics[0].partitions[0].replica_nodes
+        replicas = [broker_id, *(each for each in replicas if each != broker_id)]
+        altered = self._leader.ask(
+            AlterPartitionReassignmentsRequest(
+                topics=[
+                    ReassignableTopic(
+                        name=topic, partitions=[ReassignablePartition(partition_index=0, replicas=replicas)]
+                    )
+                ]
+            ),
+            AlterPartitionReassignmentsResponse,
+            0,
+        )
+        assert altered.responses[0].partitions[0].error_code == 0, altered
+        elected = self._leader.ask(
+            ElectLeadersRequest(
+                election_type=0, topic_partitions=[TopicPartitions(topic=topic, partitions=[0])]
+            ),
+            ElectLeadersResponse,
+            2,
+        )
+        assert elected.replica_election_results[0].partition_result[0].error_code == 0, elected
+        wait_until(
+            lambda: self.metadata(topic).topics[0].partitions[0].leader_id == broker_id,
+            f"{broker_id} leads {topic}",
+        )
+
+    def consume(
+        self, topic: str, offset: int, *, rack: str = "", epoch: int = -1, version: int = FETCH_VERSION
+    ) -> PartitionData:
         wanted = FetchPartition(
             partition=0, current_leader_epoch=epoch, fetch_offset=offset, partition_max_bytes=1 << 20
         )
@@ -304,16 +359,22 @@ class Played:
             min_bytes=1,
             session_epoch=-1,
             rack_id=rack,
-            topics=[FetchTopic(topic_id=self.topic_id(topic), partitions=[wanted])],
+            topics=[FetchTopic(partitions=[wanted], **self.names(topic, version))],
         )
-        return self._leader.ask(request, FetchResponse, FETCH_VERSION).responses[0].partitions[0]
+        return self._leader.ask(request, FetchResponse, version).responses[0].partitions[0]
 
-    def list_offsets(self, topic: str, timestamp: int, replica_id: int = -1) -> tuple[int, int]:
-        wanted = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    def names(self, topic: str, version: int) -> dict[str, Any]:
+        """How Fetch names the topic."""
+        return {"topic_id": self.topic_id(topic)} if version >= 13 else {"topic": topic}
+
+    def list_offsets(
+        self, topic: str, timestamp: int, replica_id: int = -1, *, epoch: int = -1, version: int = 7
+    ) -> tuple[int, int]:
+        wanted = ListOffsetsPartition(partition_index=0, timestamp=timestamp, current_leader_epoch=epoch)
         request = ListOffsetsRequest(
             replica_id=replica_id, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
         )
-        found = self._leader.ask(request, ListOffsetsResponse, 7).topics[0].partitions[0]
+        found = self._leader.ask(request, ListOffsetsResponse, version).topics[0].partitions[0]
         return found.error_code, found.offset
 
     def end_of_epoch(self, topic: str, epoch: int, current_epoch: int = -1) -> tuple[int, int, int]:
@@ -345,6 +406,22 @@ def played(leader_address: str, controller_address: str) -> Iterator[Played]:
         yield cluster
     finally:
         cluster.close()
+
+
+def _produce_request(topic: str, acks: int, timeout_ms: int) -> ProduceRequest:
+    batch = build_batch([(int(time.time() * 1000), b"key", b"value", ())])
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=timeout_ms,
+        topic_data=[
+            TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=0, records=batch)])
+        ],
+    )
+
+
+def _outcome(answer: ProduceResponse) -> tuple[int, int]:
+    reply = answer.responses[0].partition_responses[0]
+    return reply.error_code, reply.base_offset
 
 
 def told(data: PartitionData) -> dict[str, Any]:
@@ -541,6 +618,67 @@ def who_is_preferred(cluster: Played) -> list[Line]:
     return lines
 
 
+def who_leads_no_longer(cluster: Played) -> list[Line]:
+    topic = "losing"
+    cluster.create(topic)
+    eight = cluster.brokers[8]
+    lines: list[Line] = [
+        ("what waits is answered", cluster.produce_while(topic, lambda: cluster.let_lead(topic, 7)))
+    ]
+    for epoch in (-1, 0, 1, 2):
+        for version in (OLD_FETCH_VERSION - 2, OLD_FETCH_VERSION, FETCH_VERSION):
+            data = cluster.consume(topic, 0, epoch=epoch, version=version)
+            lines.append((f"a consumer in {epoch} with v{version}", told(data)))
+        lines.append((f"a follower in {epoch}", all_told(eight.fetch(topic, 0, leader_epoch=epoch))))
+        lines.append((f"the end of epoch 0 in {epoch}", cluster.end_of_epoch(topic, 0, epoch)))
+        for replica_id in (-1, 8, -2):
+            found = cluster.list_offsets(topic, -1, replica_id, epoch=epoch)
+            lines.append((f"the latest offset in {epoch} for {replica_id}", found))
+    lines.append(("behind the end", told(cluster.consume(topic, 5))))
+    for acks in (-1, 1):
+        lines.append((f"nothing is written with acks {acks}", cluster.produce(topic, acks=acks)))
+    lines.append(("nothing is deleted", cluster.delete_records(topic, 0, 200)))
+    return lines
+
+
+def how_a_leader_begins(cluster: Played) -> list[Line]:
+    topic = "beginning"
+    cluster.create(topic)
+    seven, eight = (cluster.brokers[each] for each in FOLLOWERS)
+    cluster.produce(topic)
+    for broker in (seven, eight, seven, eight):
+        broker.fetch(topic, 1)
+    cluster.produce(topic)
+    cluster.let_lead(topic, 7)
+    cluster.let_lead(topic, LEADER)
+    lines: list[Line] = []
+
+    def look(label: str) -> None:
+        lines.append((label, told(cluster.consume(topic, 0))))
+        lines.append((f"{label}: between", told(cluster.consume(topic, 2))))
+        for timestamp in (-1, -2, -3, 0):
+            for version in (4, 5, 7):
+                if timestamp != -3 or version == 7:
+                    found = cluster.list_offsets(topic, timestamp, version=version)
+                    lines.append((f"{label}: {timestamp} with v{version}", found))
+        lines.append((f"{label}: latest of replicas", cluster.list_offsets(topic, -1, 7)))
+
+    look("nothing is known")
+    for epoch in (0, 1, 2, 3):
+        lines.append((f"the end of epoch {epoch}", cluster.end_of_epoch(topic, epoch, 2)))
+    for offset, epoch in ((2, 0), (2, 1), (1, 0), (3, 1)):
+        label = f"from {offset} after epoch {epoch}"
+        lines.append((label, all_told(seven.fetch(topic, offset, leader_epoch=2, last_epoch=epoch))))
+    eight.fetch(topic, 1, leader_epoch=2)
+    look("one is behind")
+    for broker in (seven, eight):
+        broker.fetch(topic, 2, leader_epoch=2)
+    look("all are there")
+    lines.append(("it goes on", cluster.produce(topic)))
+    lines.append(("its end", cluster.end_of_epoch(topic, 2, 2)))
+    return lines
+
+
 CONVERSATIONS: Final[Sequence[Callable[[Played], list[Line]]]] = (
     who_may_fetch,
     what_is_committed,
@@ -548,4 +686,6 @@ CONVERSATIONS: Final[Sequence[Callable[[Played], list[Line]]]] = (
     what_sessions_tell,
     how_records_are_deleted,
     who_is_preferred,
+    who_leads_no_longer,
+    how_a_leader_begins,
 )
