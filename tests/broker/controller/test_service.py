@@ -1,7 +1,7 @@
 """Commands on their way: in order, together, answered after the fsync, and never when it failed."""
 
 import errno
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,6 +14,8 @@ from broker.controller.automatic_topics import topic_defaults
 from broker.controller.decision import Command, Decision, LongDecision
 from broker.controller.topics import NewTopic, TopicResult, create_topics
 from broker.metadata.image import MetadataImage
+from broker.metadata.records import VersionedRecord
+from broker.metadata.replay import MetadataChanges
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -287,7 +289,12 @@ async def test_a_long_decision_becomes_several_batches(
     monkeypatch.setattr("broker.controller.service.RECORDS_PER_BATCH", 3)
     sizes: list[int] = []
     append = node.raft.append
-    monkeypatch.setattr(node.raft, "append", lambda records: sizes.append(len(records)) or append(records))
+
+    def noted(records: Sequence[VersionedRecord]) -> tuple[MetadataImage, MetadataChanges]:
+        sizes.append(len(records))
+        return append(records)
+
+    monkeypatch.setattr(node.raft, "append", noted)
     seen: list[list[str]] = []
     node.raft.feed.on_publish(lambda image, _: seen.append(list(image.topics)))
 
