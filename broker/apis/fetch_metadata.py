@@ -68,7 +68,7 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
     raft = call.services.controller.raft
 
     def expire() -> None:
-        raft.parked.discard(wake)
+        raft.parked.pop(wake, None)
         waiting.answer(first)
 
     def wake() -> None:
@@ -76,8 +76,8 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
 
     deadline = trio.current_time() + request.max_wait_ms / 1000
     waiting: Waiting[FetchResponse] = Waiting(deadline, expire, droppable=True)
-    raft.parked.add(wake)
-    waiting.on_abandoned(lambda: raft.parked.discard(wake))
+    raft.parked[wake] = None
+    waiting.on_abandoned(lambda: raft.parked.pop(wake, None))
     return waiting
 
 

@@ -126,9 +126,9 @@ class Fetcher:
         self._leader_id = leader_id
         self._followers: dict[Key, Follower] = {}
         self._session: FetcherSession[Key, Wanted] = FetcherSession()
-        self._touched: set[Key] = set()
+        self._touched: dict[Key, None] = {}
         """Partitions of which the leader may have to be told something else."""
-        self._resting: set[Follower] = set()
+        self._resting: dict[Follower, None] = {}
         self._to_cut: list[Follower] = []
         self._to_flush: list[Follower] = []
         self._changed = trio.Event()
@@ -143,9 +143,9 @@ class Fetcher:
     def add(self, follower: Follower) -> None:
         """Fetch for it, too."""
         self._followers[follower.key] = follower
-        self._touched.add(follower.key)
+        self._touched[follower.key] = None
         if follower.retry_at:
-            self._resting.add(follower)
+            self._resting[follower] = None
         if follower.cut is not None:
             self._to_cut.append(follower)
         self._changed.set()
@@ -155,8 +155,8 @@ class Fetcher:
         key = follower.key
         if self._followers.get(key) is follower:
             del self._followers[key]
-            self._touched.add(key)
-            self._resting.discard(follower)
+            self._touched[key] = None
+            self._resting.pop(follower, None)
             if not self._followers:
                 self._fetchers.forget(self)
                 self._scope.cancel()
@@ -218,15 +218,15 @@ class Fetcher:
         now = trio.current_time()
         due = [follower for follower in self._resting if follower.retry_at <= now]
         for rested in due:
-            self._resting.discard(rested)
-            self._touched.add(rested.key)
+            self._resting.pop(rested, None)
+            self._touched[rested.key] = None
         session = self._session
         if session.is_full or now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now
             keys: Iterable[Key] = list(self._followers)
         else:
             keys = self._touched
-        self._touched = set()
+        self._touched = {}
         throttle_ms: int | None = None
         wishes: dict[Key, Wanted] = {}
         dropped: list[Key] = []
@@ -240,7 +240,7 @@ class Fetcher:
                     throttle_ms = self._fetchers.quota.throttle_ms()
                 if throttle_ms:
                     follower.retry_at = now + min(throttle_ms / 1000, QUOTA_SECONDS_MAX)
-                    self._resting.add(follower)
+                    self._resting[follower] = None
                     dropped.append(key)
                     continue
             wishes[key] = follower.wanted()
@@ -327,7 +327,7 @@ class Fetcher:
             self._rest(self._followers.values())
 
     async def _take_one(self, follower: Follower, asked: Wanted, data: PartitionData) -> Outcome:
-        self._touched.add(follower.key)
+        self._touched[follower.key] = None
         try:
             outcome = await self._carry_out(follower, asked, data)
         except DiskFailure as failure:
@@ -401,8 +401,8 @@ class Fetcher:
         longest_seconds = self._services.config.get("replica.fetch.backoff.ms") / 1000
         for follower in followers:
             follower.rest(now, longest_seconds)
-            self._resting.add(follower)
-            self._touched.add(follower.key)
+            self._resting[follower] = None
+            self._touched[follower.key] = None
 
     # Finding a place from which to go on
 
@@ -477,7 +477,7 @@ class Fetcher:
                 or self._followers.get(follower.key) is not follower
             ):
                 continue
-            self._touched.add(follower.key)
+            self._touched[follower.key] = None
             home = self._manager.places.homes.get((follower.topic, follower.partition))
             if home is not None:
                 groups.setdefault(home, []).append((follower, cut))

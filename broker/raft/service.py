@@ -67,7 +67,7 @@ class RaftService:
         """Where this node's controller listens."""
         self.replicas = Replicas(ReplicaKey(node_id, directory_id))
         """The other nodes that copy the log."""
-        self.parked: set[Callable[[], None]] = set()
+        self.parked: dict[Callable[[], None], None] = {}
         """Called, once, when there is more to copy or more is committed: the fetches that wait for it."""
         self.on_commit: Callable[[], None] = _nothing
         """Called when another voter's fetch has committed something."""
@@ -246,7 +246,7 @@ class RaftService:
         return self._heard.get(node_id)
 
     def _wake_parked(self) -> None:
-        parked, self.parked = self.parked, set()
+        parked, self.parked = self.parked, {}
         for wake in parked:
             wake()
 

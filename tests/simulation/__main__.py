@@ -9,6 +9,17 @@ import time
 import traceback
 
 from tests.simulation.histories import make_history, play, shortest
+from tests.simulation.mutations import MISTAKES, history_that_shows
+
+
+def look_for_mistakes(tried_max: int) -> int:
+    """Whether all that ``mutations`` can do wrong is seen in one of so many histories."""
+    unseen = 0
+    for name in MISTAKES:
+        shown = history_that_shows(name, tried_max)
+        unseen += shown is None
+        print(f"{name}: {'not seen' if shown is None else f'seed {shown[0].seed}: {shown[1]}'}", flush=True)
+    return 1 if unseen else 0
 
 
 def main() -> int:
@@ -18,7 +29,11 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--lines", action="store_true", help="print all that happens")
     parser.add_argument("--whole", action="store_true", help="do not shorten the history that fails")
+    parser.add_argument("--go-on", action="store_true", help="name all that fail, one a line")
+    parser.add_argument("--mistakes", action="store_true", help="show that mistakes of brokers would be seen")
     arguments = parser.parse_args()
+    if arguments.mistakes:
+        return look_for_mistakes(arguments.seeds)
     start = time.process_time()
     events = acknowledged = 0
     for seed in range(arguments.first, arguments.first + arguments.seeds):
@@ -28,7 +43,9 @@ def main() -> int:
             print("\n".join(outcome.lines))
         events += outcome.events
         acknowledged += outcome.acknowledged
-        if outcome.failure is not None:
+        if outcome.failure is not None and arguments.go_on:
+            print(f"seed {seed}: {outcome.failure!r}", flush=True)
+        elif outcome.failure is not None:
             print(f"seed {seed} fails; repeat with --first {seed} --seeds 1")
             if not arguments.whole:
                 history, outcome = shortest(history, outcome)
@@ -36,7 +53,7 @@ def main() -> int:
             print(history)
             traceback.print_exception(outcome.failure)
             return 1
-        if sys.stderr.isatty():
+        if seed % 100 == 0:
             print(f"\r{seed}", end="", file=sys.stderr, flush=True)
     seconds = time.process_time() - start
     print(

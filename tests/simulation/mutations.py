@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from broker.controller import brokers, elections
+from broker.controller.elections import ClusterRules
+from broker.metadata.image import PartitionImage
+from broker.partitions import read
 from broker.partitions.leader import Leader
 from broker.partitions.replication import IsrProposal, Replication
 from storage.partition_log import PartitionLog
@@ -91,6 +95,50 @@ def the_leader_lets_late_followers_go_by_itself(patch: Patch) -> None:
         return proposal
 
     patch(Replication, "propose_shrinking", propose_shrinking)
+
+
+@mistake
+def replicas_are_not_compared(patch: Patch) -> None:
+    """A follower goes on at its log end, whatever it has."""
+    patch(read, "find_divergence", lambda replica, wanted: None)
+
+
+@mistake
+def a_new_leader_takes_all_that_it_has_for_committed(patch: Patch) -> None:
+    right = Leader.__init__
+
+    def init(leader: Leader, log: PartitionLog, **others: Any) -> None:
+        right(leader, log, **others)
+        log.advance_high_watermark(log.log_end)
+
+    patch(Leader, "__init__", init)
+
+
+# Elections
+
+
+@mistake
+def whoever_is_alive_may_lead(patch: Patch) -> None:
+    right = elections._elect
+
+    def elect(partition: PartitionImage, replicas: tuple[int, ...], *others: Any) -> tuple[int, bool]:
+        rules: ClusterRules = others[-1]
+        for replica in (partition.leader, *replicas):
+            if rules.may_lead(replica, partition):
+                return replica, False
+        return right(partition, replicas, *others)
+
+    patch(elections, "_elect", elect)
+
+
+@mistake
+def a_broker_that_lost_its_power_stays_in_sync(patch: Patch) -> None:
+    right = elections.broker_changes
+
+    def broker_changes(*arguments: Any, unclean: int | None = None, **others: Any) -> Any:
+        return right(*arguments, unclean=None, **others)
+
+    patch(brokers, "broker_changes", broker_changes)
 
 
 # Producers
