@@ -217,9 +217,7 @@ class PlayedBroker:
             max_bytes=1 << 20,
             session_id=session[0],
             session_epoch=session[1],
-            topics=[FetchTopic(partitions=[wanted], **self._cluster.names(topic, version))]
-            if offset >= 0
-            else [],
+            topics=topics if offset >= 0 else [],
         )
         if version >= 15:
             request.replica_state = ReplicaState(
