@@ -227,8 +227,9 @@ async def serve(
                     on_ready(_ready(bound, directories))
                     await stop.wait()
                 elif await _open_broker(services, node, directories, opened, stop):
-                    await let_in(on_controller=False)
+                    # Until the cluster names this broker, clients would be told of no broker at all.
                     if services.life.serves or await _finishes_before(stop, services.life.serve):
+                        await let_in(on_controller=False)
                         starting.deadline = math.inf
                         on_ready(_ready(bound, directories))
                         await stop.wait()

@@ -60,8 +60,8 @@ class BrokerLife:
 
     @property
     def serves(self) -> bool:
-        """Whether the broker has been let in to the cluster."""
-        return self.state is BrokerState.RUNNING
+        """Whether the broker has been let in to the cluster, and its own metadata say so."""
+        return self.state is BrokerState.RUNNING and self._is_known_as_unfenced
 
     # What the broker waits for
 
@@ -70,14 +70,12 @@ class BrokerLife:
         await self._wait_until(lambda: self.state is not BrokerState.STARTING)
 
     async def serve(self) -> None:
-        """The broker can serve: wait until it may, or has to stop."""
-        if self.state is BrokerState.RUNNING:
+        """The broker can serve: wait until it may, and knows that it may, or has to stop."""
+        if self.serves:
             return
         self.lifecycle.ready()
         self._wake()
-        await self._wait_until(
-            lambda: self.state not in (BrokerState.STARTING, BrokerState.RECOVERY),
-        )
+        await self._wait_until(lambda: self.serves or self.state is BrokerState.SHUTTING_DOWN)
 
     async def leave(self) -> None:
         """Give away what this broker leads, and wait until the controller lets it go.
@@ -207,6 +205,11 @@ class BrokerLife:
         return not any(broker.is_active for broker in brokers.values() if broker.id != self._services.node_id)
 
     @property
+    def _is_known_as_unfenced(self) -> bool:
+        own = self._services.image.brokers.get(self._services.node_id)
+        return own is not None and not own.fenced
+
+    @property
     def _rests(self) -> bool:
         """Whether there is nothing to tell: the controller is this node's own, and all is well."""
         lifecycle, services = self.lifecycle, self._services
@@ -214,8 +217,7 @@ class BrokerLife:
             services.quorum.is_leader and lifecycle.is_registered and lifecycle.state is BrokerState.RUNNING
         ):
             return False
-        own = services.image.brokers.get(services.node_id)
-        return own is not None and not own.fenced
+        return self._is_known_as_unfenced
 
     async def _wait_for_turn(self) -> bool:
         """Wait until the controller is to be asked something; False once it is not any more."""
@@ -245,8 +247,8 @@ class BrokerLife:
         own = image.brokers.get(self._services.node_id)
         if own is not None and own.epoch == lifecycle.broker_epoch:
             self._was_seen = True
+        self._wake()
         if self._services.quorum.is_leader:
-            self._wake()
             return
         if not (self._was_seen and lifecycle.is_registered and lifecycle.state is BrokerState.RUNNING):
             return

@@ -1,4 +1,4 @@
-"""Quorums of Apache Kafka's controllers, each node a broker as well."""
+"""Quorums of Apache Kafka's controllers, whose nodes may be brokers as well."""
 
 import base64
 import os
@@ -19,7 +19,14 @@ FIRST_ID = 101
 class KafkaQuorum:
     """``count`` Kafka nodes that elect a controller among them (kraft.version 1)."""
 
-    def __init__(self, folder: Path, count: int, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        settings: Mapping[str, str] | None = None,
+        *,
+        roles: str = "broker,controller",
+    ) -> None:
         ports = iter(free_ports(2 * count))
         addresses = [(f"127.0.0.1:{next(ports)}", f"127.0.0.1:{next(ports)}") for _ in range(count)]
         self.controllers = ",".join(controller for _, controller in addresses)
@@ -30,7 +37,12 @@ class KafkaQuorum:
             place.mkdir(parents=True)
             (place / "addresses").write_text(" ".join(both))
             self.nodes[node_id] = KafkaNode(
-                place, settings, node_id=node_id, controllers=self.controllers, heap_mebibytes=300
+                place,
+                settings,
+                node_id=node_id,
+                roles=roles,
+                controllers=self.controllers,
+                heap_mebibytes=300,
             )
         voters = [f"{node_id}@{node.controller}:{_new_id()}" for node_id, node in self.nodes.items()]
         self.cluster_id = run_tool("kafka-storage", "random-uuid").output.strip()
@@ -48,7 +60,7 @@ class KafkaQuorum:
             node.launch()
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         for node in self.nodes.values():
-            while not answers_api_versions(node.bootstrap):
+            while not answers_api_versions(node.bootstrap if "broker" in node.roles else node.controller):
                 if not node.is_running or time.monotonic() > deadline:
                     raise RuntimeError(f"Kafka did not start:\n{node.log.read_text()[-4000:]}")
                 time.sleep(0.1)
@@ -66,10 +78,14 @@ class KafkaQuorum:
 
 @contextmanager
 def kafka_quorum(
-    folder: Path, count: int, settings: Mapping[str, str] | None = None
+    folder: Path,
+    count: int,
+    settings: Mapping[str, str] | None = None,
+    *,
+    roles: str = "broker,controller",
 ) -> Iterator[KafkaQuorum]:
     """Formatted and running; killed behind the block.  Raises KafkaMissing."""
-    quorum = KafkaQuorum(folder, count, settings)
+    quorum = KafkaQuorum(folder, count, settings, roles=roles)
     try:
         quorum.start()
         yield quorum

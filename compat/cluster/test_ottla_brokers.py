@@ -10,7 +10,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compat.cluster.nodes import OttlaBroker, kafka_controller
+from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker, kafka_controller
+from compat.cluster.quorums import kafka_quorum
 from compat.cluster.test_kafka_broker import consumed, produced
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
@@ -74,8 +75,10 @@ def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         controller.kill()
 
 
-def tool(name: str, at: OttlaBroker, *arguments: str) -> str:
-    done = run_tool(name, "--bootstrap-server", at.bootstrap, *arguments)
+def tool(name: str, at: OttlaBroker, *arguments: str, name_first: bool = False) -> str:
+    """What a tool says; of some it is the first argument that says what to do."""
+    place = ("--bootstrap-server", at.bootstrap)
+    done = run_tool(name, *arguments, *place) if name_first else run_tool(name, *place, *arguments)
     assert done.exit_code == 0, done
     return done.output
 
@@ -195,6 +198,13 @@ class TestLives:
         assert cluster.brokers() == BOTH
         produced(cluster.second.bootstrap, "afterwards", values)
 
+    def test_one_that_is_unregistered_while_it_lives_registers_again(self, cluster: Cluster) -> None:
+        cluster.create("known", 4)
+        tool("kafka-cluster", cluster.first, "unregister", "--id", str(SECOND_ID), name_first=True)
+        wait_until(lambda: "registers again" in cluster.second.log(), "the second has seen it")
+        wait_until(lambda: cluster.brokers() == BOTH, "it is back")
+        cluster.wait_until_in_sync("known")
+
     def test_without_a_controller_a_broker_stops_all_the_same(self, cluster: Cluster) -> None:
         cluster.controller.kill()
         assert cluster.second.stop() == 0
@@ -202,3 +212,36 @@ class TestLives:
         cluster.controller.start()
         cluster.second.start()
         wait_until(lambda: cluster.brokers() == BOTH, "both are there")
+
+
+@pytest.mark.slow
+def test_another_controller_takes_over(kafka_jars: Path, tmp_path: Path) -> None:
+    """One of three dies, the active one: brokers go on with its successor, and so do their clients."""
+    settings = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", **SMALL_CLUSTER}
+    with kafka_quorum(tmp_path, 3, settings, roles="controller") as quorum:
+        broker = OttlaBroker(tmp_path / "ottla", quorum.controllers, node_id=FIRST_ID)
+        broker.start()
+        try:
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+            for round_number in range(2):
+                topic = f"before-{round_number}"
+                admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+                produced(broker.bootstrap, topic, [b"before"] * 10)
+                active = active_controller(broker)
+                quorum.nodes[active].kill()
+                topic = f"after-{round_number}"
+                admin.create_topics([NewTopic(topic, 2, 1)], operation_timeout=30, request_timeout=60)[
+                    topic
+                ].result(60)
+                produced(broker.bootstrap, topic, [b"after"] * 10)
+                assert active_controller(broker) != active
+                quorum.nodes[active].start()
+            assert "has fenced" not in broker.log()
+        finally:
+            assert broker.stop() == 0
+
+
+def active_controller(broker: OttlaBroker) -> int:
+    """The id of the quorum's leader, as a broker tells it."""
+    lines = tool("kafka-metadata-quorum", broker, "describe", "--status").splitlines()
+    return int(next(line for line in lines if line.startswith("LeaderId:")).split()[1])

@@ -13,6 +13,8 @@ from broker.errors import KafkaError, StartupError
 from broker.life.channel import ControllerChannel
 from broker.life.heartbeat import BrokerState
 from broker.life.service import BrokerLife, open_life
+from broker.metadata.feed import Publish
+from broker.metadata.replay import MetadataChanges
 from broker.raft.quorum import Quorum
 from protocol.error_codes import ErrorCode
 from protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -32,6 +34,9 @@ class Elsewhere:
 
     def __init__(self) -> None:
         self.is_leader = False
+        self.has_unfenced = False
+        self.publish: Publish
+        """How the cluster's metadata come to the broker."""
         self.asked: list[tuple[float, Any]] = []
         self.registration: Callable[[], Any] = lambda: BrokerRegistrationResponse(broker_epoch=EPOCH)
         self.heartbeat: Callable[[BrokerHeartbeatRequest], Any] = lambda request: (
@@ -50,6 +55,9 @@ class Elsewhere:
         if isinstance(answer, KafkaError):
             await trio.sleep(timeout_seconds)
             raise answer
+        if answer is UNFENCED and not self.has_unfenced:
+            self.has_unfenced = True
+            self.publish(image_of(broker(NODE_ID, epoch=EPOCH)), MetadataChanges())
         return answer
 
     def times(self, kind: type) -> list[float]:
@@ -65,6 +73,7 @@ class Broker:
         self.services = self.node.services
         self.services.metadata.image = image_of()
         self.elsewhere = Elsewhere()
+        self.elsewhere.publish = self.services.metadata.publish
         self.services.quorum = cast(Quorum, self.elsewhere)
         self.services.channel = cast(ControllerChannel, self.elsewhere)
 
@@ -200,11 +209,9 @@ async def test_unregistered_while_it_runs_it_registers_again(autojump_clock: Clo
     async with at.open() as life:
         await life.wait_caught_up()
         await life.serve()
-        publish = cast(Any, at.services.metadata).publish
-        publish(image_of(broker(NODE_ID, epoch=EPOCH)), None)
         at.elsewhere.registration = lambda: BrokerRegistrationResponse(broker_epoch=EPOCH + 5)
-        publish(image_of(), None)
-        publish(image_of(), None)
+        for _ in range(2):
+            at.elsewhere.publish(image_of(), MetadataChanges())
         await trio.sleep(1)
         assert life.broker_epoch == EPOCH + 5
         assert len(at.elsewhere.times(BrokerRegistrationRequest)) == 2
