@@ -46,6 +46,13 @@ LOOK_SECONDS: Final = 0.5
 ASIDE_BYTES: Final = 128 << 10
 """Writes from this size on are made in a thread."""
 
+GATHER_SECONDS: Final = 0.02
+"""After this a partition that has come does not wait any longer for the answer about the others, in which
+there may be nothing for half a second.  The request is given up with its connection, and asked anew."""
+
+NAMED_ANEW_MAX: Final = 500
+"""A fetcher of more partitions lets new ones wait, as Kafka does: it would have to name them all."""
+
 QUOTA_SECONDS_MAX: Final = 1.0
 """The longest that a throttled partition rests: the limit may be another one by then."""
 
@@ -133,6 +140,8 @@ class Fetcher:
         self._to_flush: list[Follower] = []
         self._changed = trio.Event()
         self._scope = trio.CancelScope()
+        self._poll = trio.CancelScope()
+        """Around the request that is under way."""
         self._looked_at = 0.0
         """When all partitions were last compared with what the leader knows of them."""
         self._failures = 0
@@ -149,6 +158,8 @@ class Fetcher:
         if follower.cut is not None:
             self._to_cut.append(follower)
         self._changed.set()
+        if len(self._followers) <= NAMED_ANEW_MAX:
+            self._poll.deadline = min(self._poll.deadline, trio.current_time() + GATHER_SECONDS)
 
     def remove(self, follower: Follower) -> None:
         """Fetch for it no longer."""
@@ -192,12 +203,14 @@ class Fetcher:
                 await self._changed.wait()
             return
         config = self._services.config
+        answer: FetchResponse | None = None
         try:
-            answer: FetchResponse = await client.ask(
-                request,
-                version=replica_fetch_version(self._services.image.metadata_version),
-                timeout_seconds=config.get("replica.socket.timeout.ms") / 1000,
-            )
+            with trio.CancelScope() as self._poll:
+                answer = await client.ask(
+                    request,
+                    version=replica_fetch_version(self._services.image.metadata_version),
+                    timeout_seconds=config.get("replica.socket.timeout.ms") / 1000,
+                )
         except NodeUnreachable as reason:
             self._session.start_anew()
             self._services.log.warn_seldom(
@@ -206,7 +219,10 @@ class Fetcher:
             )
             self._rest(self._followers.values())
             return
-        await self._take(client, answer)
+        if answer is None:
+            self._session.start_anew()
+        else:
+            await self._take(client, answer)
 
     def _next_try(self) -> float:
         return min((follower.retry_at for follower in self._resting), default=float("inf"))

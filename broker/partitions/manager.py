@@ -433,7 +433,9 @@ class PartitionManager:
             partition.directory_of(self._services.node_id)
         ):
             raise NOT_LEADER
-        return self._open(found, index, partition, self.settings_of(topic))
+        log = self._open(found, index, partition, self.settings_of(topic))
+        self._open_made((topic, index))  # if it was still to be made, nobody else does that
+        return log
 
     def check_not_lost(self, replica: Replica) -> None:
         """Raise KAFKA_STORAGE_ERROR if the replica is in a directory that has failed."""

@@ -253,7 +253,7 @@ async def test_a_partition_of_several_replicas_is_followed(clock: MockClock) -> 
 async def test_only_what_has_changed_is_named(clock: MockClock) -> None:
     async with scene() as it:
         topic_id = it.create_topic("t", 3)
-        await settle()
+        await trio.sleep(1)
         it.leader.append((topic_id, 1), b"a")
         await settle()
         last = [request for request in it.leader.requests if request.topics][-1]
@@ -263,6 +263,17 @@ async def test_only_what_has_changed_is_named(clock: MockClock) -> None:
         idle = it.leader.requests[count:]
         assert 3 <= len(idle) <= 5
         assert not any(request.topics for request in idle)
+
+
+async def test_a_partition_that_comes_need_not_wait_for_the_answer_about_others(clock: MockClock) -> None:
+    async with scene() as it:
+        it.create_topic("t")
+        await trio.sleep(1)
+        topic_id = it.create_topic("u")
+        it.leader.append((topic_id, 0), b"a")
+        await trio.sleep(0.1)
+        assert it.log("u").log_end == 1
+        assert any(len(each.topics) == 2 and each.session_epoch == 0 for each in it.leader.requests)
 
 
 async def test_the_leader_hears_of_a_log_start_that_moved_here(clock: MockClock) -> None:
