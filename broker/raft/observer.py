@@ -119,6 +119,9 @@ class Observer:
         texts = self._services.config.get("controller.quorum.bootstrap.servers")
         addresses = dict.fromkeys([read_host_and_port(text) for text in texts])
         addresses.update(dict.fromkeys(self._quorum.find_voter_addresses()))
+        leader = self._quorum.leader_address
+        if leader is not None and len(addresses) > 1:  # it was asked just now, and did not answer
+            addresses.pop(leader, None)
         if not addresses:
             return None
         self._tried += 1

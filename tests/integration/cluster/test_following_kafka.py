@@ -1,5 +1,6 @@
 """A node of ours under Apache Kafka's controllers: it has their log, byte for byte, and their image."""
 
+import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from broker.raft.discovery import find_cluster_id
 from broker.services import Services
 from compat.cluster.image import kafka_image
 from compat.cluster.quorums import KafkaQuorum, kafka_quorum
+from compat.free_ports import free_ports
+from compat.oracle.kafka import KafkaNode
 from storage.filesystem import RealFileSystem
 from tests.integration.cluster.images import described
 from tests.support.lines import Lines
@@ -153,3 +156,28 @@ async def test_a_log_that_begins_with_a_snapshot(tmp_path: Path) -> None:
         async with following(data, quorum.controllers) as services:
             await until_there(services, "topic-2")
             assert sorted(services.image.topics) == sorted(image.topics)
+
+
+async def test_a_static_quorum(tmp_path: Path) -> None:
+    """kraft.version 0: the settings of each node name the voters, and the log does not."""
+    data = tmp_path / "ottla"
+    [controller, broker] = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    folder = tmp_path / "kafka"
+    folder.mkdir()
+    (folder / "addresses").write_text(f"{broker} {controller}")
+    voters = {"controller.quorum.voters": f"101@{controller}", "controller.quorum.bootstrap.servers": ""}
+    node = KafkaNode(folder, voters, node_id=101)
+    node.format()
+    node.start()
+    try:
+        async with following(data, "", voters) as services:
+            await services.quorum.wait_caught_up()
+            assert services.metadata.kraft_version == 0
+            assert services.quorum.leader_id == 101
+            assert str(services.quorum.controller_address()) == controller
+            assert [voter.id for voter in services.quorum.voters] == [101]
+            assert sorted(services.image.brokers) == [101]
+        state = json.loads((data / METADATA / "quorum-state").read_text())
+        assert (state["data_version"], state["currentVoters"]) == (0, [{"voterId": 101}])
+    finally:
+        node.kill()
