@@ -1,7 +1,8 @@
 """The command: ``ottla`` starts a broker, ``ottla format`` prepares its log directory; the others look on.
 
 ``ottla verify`` checks a directory, ``ottla dump`` shows what is in a file, ``ottla nodes`` stops and starts
-the nodes of a cluster that ``ottla --nodes`` has begun.
+the nodes of a cluster that ``ottla --nodes`` has begun, ``ottla handover`` lets another node be the
+controller.
 """
 
 import sys
@@ -34,6 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from ottla.nodes_command import control_nodes
 
             return control_nodes(given[1:])
+        if given[:1] == ["handover"]:
+            from ottla.handover_command import hand_over
+
+            return hand_over(given[1:])
         from ottla.broker_command import run_broker
 
         return run_broker(given)

@@ -1,5 +1,7 @@
 """The controller is handed over to Apache Kafka while clients go on, and back; either side dies meanwhile."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from compat.broker_process import ROOT
 from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in, stamp
 from compat.cluster.quorum import add_voter, describe, leads, remove_voter, voters
 from compat.oracle.java import run_tool
@@ -256,3 +259,35 @@ def test_kafka_s_tool_does_it(kafka_jars: Path, tmp_path: Path) -> None:
         dumped = run_tool("kafka-dump-log", "--cluster-metadata-decoder", "--files", str(log))
         assert dumped.output.count("KRaftVoters {") == 3
         assert "Could not" not in dumped.output
+
+
+def test_ottla_s_tool_does_it_if_everybody_finds_the_new_controller(kafka_jars: Path, tmp_path: Path) -> None:
+    with pair_in(tmp_path) as pair:
+
+        def hand_over(to: int) -> subprocess.CompletedProcess[str]:
+            command = ["-m", "ottla", "handover", "--bootstrap-server", pair.ottla.bootstrap, "--to", str(to)]
+            return subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
+
+        refused = hand_over(KAFKA_ID)
+        assert refused.returncode == 2
+        assert f"would not find node {KAFKA_ID} at {pair.kafka.controller}" in refused.stderr
+        assert hand_over(7).returncode == 2
+        both = f"{pair.ottla.controller},{pair.kafka.controller}"
+        pair.ottla.settings["controller.quorum.bootstrap.servers"] = both
+        pair.ottla.stop()
+        pair.ottla.start()
+        done = hand_over(KAFKA_ID)
+        assert done.stdout.splitlines() == [
+            f"node {KAFKA_ID} votes",
+            f"node {OTTLA_ID} votes no longer",
+            f"node {KAFKA_ID} is the controller",
+        ], done.stderr
+        assert leads(pair.kafka.controller)
+        pair.check_that_it_works()
+        pair.ottla.stop()
+        pair.ottla.start()
+        pair.check_that_it_works()
+        done = hand_over(OTTLA_ID)
+        assert done.returncode == 0, done.stderr
+        assert leads(pair.ottla.controller)
+        pair.check_that_it_works()

@@ -1,0 +1,249 @@
+"""Handing the controller over to another node of the cluster, step by step, while everything goes on.
+
+The newcomer copies the metadata already.  It becomes a voter, the others vote no longer, the one that leads
+last, and then it leads.  Each step can be done again: what is done already is passed over.
+"""
+
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+import trio
+
+from broker.metadata.topic_names import CLUSTER_METADATA
+from broker.network.call import Address
+from broker.network.node_client import NodeClient, NodeUnreachable
+from broker.network.transport import SocketTransport
+from protocol.error_codes import ErrorCode
+from protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
+from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestPartitionData,
+    DescribeQuorumRequestTopicData,
+)
+from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from protocol.schema import Message
+
+Found = TypeVar("Found")
+
+ASK_SECONDS: Final = 10.0
+PAUSE_SECONDS: Final = 0.1
+
+CONTROLLERS: Final = 2
+"""DescribeCluster's endpoint type for them (KIP-919)."""
+
+BROKER_CONFIGS: Final = 4
+"""DescribeConfigs' resource type of a broker."""
+
+LISTS: Final = ("controller.quorum.bootstrap.servers", "controller.quorum.voters")
+"""The settings by which a node finds controllers."""
+
+PASSING: Final = frozenset(
+    (
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+    )
+)
+"""Errors behind which the same question may be answered: a copy lags behind, or somebody else leads now."""
+
+
+class HandoverRefused(Exception):
+    """Why the controller cannot be handed over, in one line."""
+
+
+class Replica(NamedTuple):
+    """A node with a copy of the metadata log."""
+
+    id: int
+    directory_id: bytes
+
+
+class Quorum(NamedTuple):
+    """Who leads, who votes and who copies."""
+
+    leader_id: int
+    voters: tuple[Replica, ...]
+    observers: tuple[Replica, ...]
+    listeners: Mapping[int, Sequence[tuple[str, Address]]]
+    """Where the voters' controllers listen."""
+
+    def find(self, node_id: int) -> Replica | None:
+        return next((each for each in (*self.voters, *self.observers) if each.id == node_id), None)
+
+    @property
+    def voter_ids(self) -> list[int]:
+        return sorted(voter.id for voter in self.voters)
+
+
+class Handover:
+    """One handing over; ``say`` is told of each step that is done."""
+
+    def __init__(self, broker: Address, to: int, *, say: Callable[[str], None]) -> None:
+        """``broker`` is any one of the cluster, and ``to`` the id of the node that is to lead."""
+        self._transport = SocketTransport()
+        self._broker = broker
+        self._to = to
+        self._say = say
+
+    async def run(self) -> None:
+        """Return when the node leads, alone among the voters.  Raises HandoverRefused or NodeUnreachable."""
+        quorum = await self._describe()
+        target = quorum.find(self._to)
+        if target is None:
+            raise HandoverRefused(
+                f"node {self._to} does not copy the metadata: start it as a controller of this cluster, "
+                "formatted with --no-initial-controllers"
+            )
+        address = await self._find_controller(quorum)
+        await self._check_lists(address)
+        if self._to not in quorum.voter_ids:
+            await self._until(partial(self._add, target, address))
+            self._say(f"node {self._to} votes")
+        quorum = await self._describe()
+        others = [voter for voter in quorum.voters if voter.id != self._to]
+        for voter in sorted(others, key=lambda voter: voter.id == quorum.leader_id):
+            await self._until(partial(self._remove, voter))
+            self._say(f"node {voter.id} votes no longer")
+        await self._until(self._leads)
+        self._say(f"node {self._to} is the controller")
+
+    async def _leads(self) -> bool:
+        quorum = await self._describe()
+        return quorum.leader_id == self._to and quorum.voter_ids == [self._to]
+
+    async def _add(self, target: Replica, address: Address) -> bool:
+        quorum = await self._describe()
+        if self._to in quorum.voter_ids:
+            return True
+        name, leader = quorum.listeners[quorum.leader_id][0]
+        request = AddRaftVoterRequest(
+            cluster_id=None,
+            timeout_ms=int(ASK_SECONDS * 1000),
+            voter_id=target.id,
+            voter_directory_id=target.directory_id,
+            listeners=[Listener(name=name, host=address.host, port=address.port)],
+        )
+        return self._is_done(await self._ask(leader, request), f"node {target.id} cannot vote")
+
+    async def _remove(self, voter: Replica) -> bool:
+        quorum = await self._describe()
+        if voter.id not in quorum.voter_ids:
+            return True
+        _, leader = quorum.listeners[quorum.leader_id][0]
+        request = RemoveRaftVoterRequest(
+            cluster_id=None, voter_id=voter.id, voter_directory_id=voter.directory_id
+        )
+        return self._is_done(await self._ask(leader, request), f"node {voter.id} cannot go")
+
+    def _is_done(self, answer: Any, what: str) -> bool:
+        if answer.error_code and answer.error_code not in PASSING:
+            raise HandoverRefused(f"{what}: {answer.error_message or answer.error_code}")
+        return not answer.error_code
+
+    # What is asked
+
+    async def _describe(self) -> Quorum:
+        """What the leader says.  Brokers pass the question on to it."""
+        topic = DescribeQuorumRequestTopicData(
+            topic_name=CLUSTER_METADATA, partitions=[DescribeQuorumRequestPartitionData()]
+        )
+
+        async def ask() -> Any:
+            answer = await self._ask(self._broker, DescribeQuorumRequest(topics=[topic]))
+            is_known = (
+                not answer.error_code and answer.topics and not answer.topics[0].partitions[0].error_code
+            )
+            return answer if is_known and answer.nodes else None
+
+        answer = await self._until(ask)
+        (told,) = answer.topics[0].partitions
+        return Quorum(
+            told.leader_id,
+            tuple([Replica(each.replica_id, each.replica_directory_id) for each in told.current_voters]),
+            tuple([Replica(each.replica_id, each.replica_directory_id) for each in told.observers]),
+            {
+                node.node_id: [(each.name, Address(each.host, each.port)) for each in node.listeners]
+                for node in answer.nodes
+            },
+        )
+
+    async def _find_controller(self, quorum: Quorum) -> Address:
+        """Where the controller of the node that is to lead listens."""
+        if quorum.listeners.get(self._to):
+            return quorum.listeners[self._to][0][1]
+        _, leader = quorum.listeners[quorum.leader_id][0]
+        request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
+        for node in (await self._ask(leader, request)).brokers:
+            if node.broker_id == self._to:
+                return Address(node.host, node.port)
+        raise HandoverRefused(f"node {self._to} has not registered as a controller")
+
+    async def _check_lists(self, address: Address) -> None:
+        """Refuse if there is a broker that would not find the new controller after a restart.
+
+        Its list of controllers must name it: one that finds only those that vote no longer is lost.
+        """
+        wanted = _resolved(address)
+        for broker in (await self._ask(self._broker, DescribeClusterRequest())).brokers:
+            resource = DescribeConfigsResource(
+                resource_type=BROKER_CONFIGS,
+                resource_name=str(broker.broker_id),
+                configuration_keys=list(LISTS),
+            )
+            at = Address(broker.host, broker.port)
+            try:
+                answer = await self._ask(at, DescribeConfigsRequest(resources=[resource]))
+            except NodeUnreachable as error:
+                raise HandoverRefused(
+                    f"broker {broker.broker_id} cannot be asked which controllers it knows: {error}"
+                ) from error
+            named = [
+                text.strip().rpartition("@")[2]
+                for config in answer.results[0].configs
+                for text in (config.value or "").split(",")
+                if text.strip()
+            ]
+            if not any(_resolved(_read(text)) & wanted for text in named):
+                raise HandoverRefused(
+                    f"broker {broker.broker_id} knows the controllers {', '.join(named) or 'of nobody'}, and "
+                    f"would not find node {self._to} at {address} after a restart: add that to its "
+                    f"{LISTS[0]} first, and restart it"
+                )
+
+    async def _ask(self, address: Address, request: Message) -> Any:
+        client = NodeClient(self._transport, lambda: address, client_id="ottla-handover")
+        try:
+            return await client.ask(request, timeout_seconds=ASK_SECONDS)
+        finally:
+            client.close()
+
+    async def _until(self, ask: Callable[[], Awaitable[Found]]) -> Found:
+        """What is answered at last; whoever cannot be reached is asked again."""
+        while True:
+            try:
+                found = await ask()
+                if found:
+                    return found
+            except NodeUnreachable:
+                pass  # the leader may just change
+            await trio.sleep(PAUSE_SECONDS)
+
+
+def _read(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    return Address(host.strip("[]"), int(port))
+
+
+def _resolved(address: Address) -> set[tuple[str, int]]:
+    """All that a name may stand for, so that two names of one place are the same."""
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError:
+        return {(address.host, address.port)}
+    return {(str(place[0]), int(place[1])) for *_, place in found}
