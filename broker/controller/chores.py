@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ELECTIONS_MAX: Final = 1000
 """Partitions that get other leaders in one go; the rest comes right after it."""
 
+LOOKS_PER_SESSION: Final = 8
+"""So often within a session's time this node looks at the clock."""
+
 
 class Chores:
     """When the next one is due, and the commands that do it.  Times are Trio's, in milliseconds."""
@@ -26,6 +29,8 @@ class Chores:
         config = services.config
         self._services = services
         self._sessions = sessions
+        self._look_interval_ms: float = config.get("broker.session.timeout.ms") / LOOKS_PER_SESSION
+        self._expected_ms = now_ms
         self._unclean_interval_ms: float = config.get("unclean.leader.election.interval.ms")
         self._unclean_due_ms = now_ms + self._unclean_interval_ms
         self._balance_interval_ms: float = math.inf
@@ -33,14 +38,21 @@ class Chores:
             self._balance_interval_ms = 1000 * config.get("leader.imbalance.check.interval.seconds")
         self._balance_due_ms = now_ms + self._balance_interval_ms
 
-    def due_ms(self) -> float:
+    def due_ms(self, now_ms: float) -> float:
         """When to ask for commands again."""
-        session_end_ms = self._sessions.end_ms()
         due_ms: float = min(self._unclean_due_ms, self._balance_due_ms)
-        return due_ms if session_end_ms is None else min(due_ms, session_end_ms + 1)
+        session_end_ms = self._sessions.end_ms()
+        if session_end_ms is not None:
+            due_ms = min(due_ms, session_end_ms + 1, now_ms + self._look_interval_ms)
+        self._expected_ms = max(due_ms, now_ms)
+        return due_ms
 
     def take_due(self, now_ms: float) -> Iterator[Command[None]]:
         """The commands for what is due now; each begins to wait for its next time."""
+        late_ms = now_ms - self._expected_ms
+        if late_ms > self._look_interval_ms:
+            # It was stopped, or kept from its work: those whom it did not hear may have spoken all the time.
+            self._sessions.excuse(late_ms)
         session_end_ms = self._sessions.end_ms()
         if session_end_ms is not None and now_ms > session_end_ms:
             yield self._fence

@@ -229,7 +229,7 @@ class ControllerService:
             from broker.controller.chores import Chores
 
             self._chores = Chores(self._services, self.sessions, monotonic_ms())
-        return self._chores.due_ms() / 1000
+        return self._chores.due_ms(monotonic_ms()) / 1000
 
     def _submit_chores(self) -> None:
         if self._chores is not None:

@@ -62,6 +62,11 @@ class BrokerSessions:
         """This incarnation was let go: the next one need not wait until it can be taken for dead."""
         self._heard.pop(Incarnation(broker_id, broker_epoch), None)
 
+    def excuse(self, pause_ms: float) -> None:
+        """For so long this node itself has not listened: nobody's silence of that time counts."""
+        for incarnation in self._heard:
+            self._heard[incarnation] += pause_ms
+
     def end_ms(self) -> float | None:
         """After which time ``take_stale`` finds somebody, if nobody is heard until then."""
         for heard_ms in self._heard.values():

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from broker.controller.automatic_topics import topic_defaults
 from broker.controller.topics import NewTopic, create_topics
@@ -96,6 +96,22 @@ class TestSessions:
             await trio.sleep(8)
             assert not fenced(node, 2)
             await trio.sleep(1.1)
+            assert fenced(node, 2)
+
+    async def test_a_pause_of_the_controller_is_nobody_else_s_silence(self, mock_clock: MockClock) -> None:
+        async with started() as node:
+            await OtherBroker(node, 2).come()
+            await wait_all_tasks_blocked()
+            mock_clock.jump(60)
+            await wait_all_tasks_blocked()
+            assert not fenced(node, 2)
+            for _ in range(7):
+                mock_clock.jump(1)
+                await wait_all_tasks_blocked()
+            assert not fenced(node, 2)
+            for _ in range(2):
+                mock_clock.jump(1)
+                await wait_all_tasks_blocked()
             assert fenced(node, 2)
 
     async def test_nobody_takes_the_place_of_a_living_broker(self, autojump_clock: MockClock) -> None:
