@@ -105,6 +105,9 @@ class BrokerLife:
             changed = self._changed
             with trio.move_on_at(give_up_at):
                 await changed.wait()
+        if services.quorum.is_leader:  # the others cannot be let go by anybody else
+            with trio.move_on_after(session_seconds):
+                await self._wait_until(lambda: not self._others_are_leaving)
 
     # At work
 
@@ -203,6 +206,12 @@ class BrokerLife:
     def _is_alone(self) -> bool:
         brokers = self._services.image.brokers
         return not any(broker.is_active for broker in brokers.values() if broker.id != self._services.node_id)
+
+    @property
+    def _others_are_leaving(self) -> bool:
+        brokers = self._services.image.brokers.values()
+        others = (broker for broker in brokers if broker.id != self._services.node_id)
+        return any(broker.in_controlled_shutdown and not broker.fenced for broker in others)
 
     @property
     def _is_known_as_unfenced(self) -> bool:

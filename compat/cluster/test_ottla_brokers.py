@@ -1,5 +1,6 @@
 """Brokers of Ottla under a controller of Apache Kafka: they join, serve, stop, die, pause and are back."""
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ from confluent_kafka.cimpl import NewTopic
 from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker, kafka_controller
 from compat.cluster.quorums import kafka_quorum
 from compat.cluster.test_kafka_broker import consumed, produced
+from compat.disk_faults.faults import Faults
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
 
-KAFKA_ID, FIRST_ID, SECOND_ID = 101, 1, 2
+KAFKA_ID, FIRST_ID, SECOND_ID, THIRD_ID = 101, 1, 2, 3
 BOTH = {FIRST_ID, SECOND_ID}
 DUPLICATE = "DUPLICATE_BROKER_REGISTRATION"
 
@@ -212,6 +214,68 @@ class TestLives:
         cluster.controller.start()
         cluster.second.start()
         wait_until(lambda: cluster.brokers() == BOTH, "both are there")
+
+
+@pytest.mark.slow
+def test_directories(cluster: Cluster, tmp_path: Path) -> None:
+    """The controller knows what lies where, which takes nothing new, and which has failed."""
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    faults = Faults(tmp_path / "faults")
+    third = OttlaBroker(
+        tmp_path / "third",
+        cluster.controller.controller,
+        {"log.dirs": f"{good},{bad}"},
+        node_id=THIRD_ID,
+    )
+    third.environment |= faults.environment
+    third.start()
+    try:
+        # One after the other, so that each directory gets its share.
+        for number in range(2):
+            places = ",".join(f"{THIRD_ID}:{FIRST_ID}" for _ in range(2))
+            tool(
+                *("kafka-topics", cluster.first, "--create", "--topic", f"placed-{number}"),
+                *("--replica-assignment", places),
+            )
+        topics = ("placed-0", "placed-1")
+        wait_until(
+            lambda: all(cluster.leaders(topic) == [THIRD_ID] * 2 for topic in topics),
+            "the third leads its partitions",
+        )
+        for topic in topics:
+            produced(third.bootstrap, topic, [b"%d" % number for number in range(20)])
+        lying = {path.name for path in bad.iterdir() if path.name.startswith("placed-")}
+        assert 0 < len(lying) < 4
+        of_third = ("--entity-type", "brokers", "--entity-name", str(THIRD_ID))
+        tool("kafka-configs", third, "--alter", *of_third, "--add-config", f"cordoned.log.dirs={bad}")
+        tool(
+            *("kafka-topics", cluster.first, "--create", "--topic", "elsewhere"),
+            *("--replica-assignment", ",".join([str(THIRD_ID)] * 4)),
+        )
+        wait_until(lambda: len(list(good.glob("elsewhere-*"))) == 4, "new partitions avoid what is cordoned")
+
+        def led_by_third() -> set[str]:
+            found = cluster.admin.list_topics(timeout=10).topics
+            return {
+                f"{topic}-{index}"
+                for topic in topics
+                for index, partition in found[topic].partitions.items()
+                if partition.leader == THIRD_ID
+            }
+
+        faults.begin("write", errno.EIO, str(bad))
+        producer = Producer({"bootstrap.servers": cluster.first.bootstrap, "acks": "all"})
+        for topic in topics:
+            for partition in range(2):
+                producer.produce(topic, b"to whoever leads", partition=partition)
+        assert producer.flush(60) == 0
+        wait_until(
+            lambda: led_by_third() == {"placed-0-0", "placed-0-1", "placed-1-0", "placed-1-1"} - lying,
+            "others lead what lay in the directory that has failed",
+        )
+        assert third.is_running
+    finally:
+        third.kill()
 
 
 @pytest.mark.slow
