@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 REASONS: Mapping[str, str] = {
-    "brokers": "about several brokers, and this one is alone",
+    "brokers": "about connections between brokers, which are left as the system makes them",
     "classes": "about Java classes, and there are none here",
     "gathering": "about buffers in which writes are gathered; here each goes out at once",
     "growing": "about files that have their full size from the start; here they grow with what is written",

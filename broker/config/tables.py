@@ -73,7 +73,7 @@ errors.deadletterqueue.topic.name.prefix                  STRING    dlq.        
 fetch.max.bytes                                           INT       57671680             1024..          MEDIUM  read-only     heeded
 fetch.purgatory.purge.interval.requests                   INT       1000                 any             MEDIUM  read-only     waiting
 follower.fetch.last.tiered.offset.enable                  BOOLEAN   false                any             MEDIUM  cluster-wide  tiered
-follower.replication.throttled.rate                       LONG      9223372036854775807  0..             MEDIUM  cluster-wide  brokers dynamic-only
+follower.replication.throttled.rate                       LONG      9223372036854775807  0..             MEDIUM  cluster-wide  heeded dynamic-only
 group.consumer.assignment.interval.ms                     INT       1000                 0..             MEDIUM  cluster-wide  heeded
 group.consumer.assignor.offload.enable                    BOOLEAN   true                 any             MEDIUM  cluster-wide  threads internal
 group.consumer.assignors                                  LIST      uniform,range        []+             MEDIUM  read-only     heeded
@@ -224,7 +224,7 @@ num.network.threads                                       INT       3           
 num.partitions                                            INT       1                    1..             MEDIUM  read-only     heeded
 num.recovery.threads.per.data.dir                         INT       2                    1..             HIGH    cluster-wide  heeded
 num.replica.alter.log.dirs.threads                        INT       null                 any             HIGH    read-only     heeded
-num.replica.fetchers                                      INT       1                    1..             HIGH    cluster-wide  brokers
+num.replica.fetchers                                      INT       1                    1..             HIGH    cluster-wide  heeded
 offset.metadata.max.bytes                                 INT       4096                 any             HIGH    read-only     heeded
 offsets.commit.timeout.ms                                 INT       5000                 1..             HIGH    read-only     heeded
 offsets.load.buffer.size                                  INT       5242880              1..             HIGH    read-only     heeded
@@ -273,16 +273,16 @@ remote.log.storage.manager.class.path                     STRING    null        
 remote.log.storage.manager.impl.prefix                    STRING    rsm.config.          non-empty       MEDIUM  read-only     tiered
 remote.log.storage.system.enable                          BOOLEAN   false                any             MEDIUM  read-only     tiered
 replica.alter.log.dirs.io.max.bytes.per.second            LONG      9223372036854775807  0..             MEDIUM  cluster-wide  heeded dynamic-only
-replica.fetch.backoff.ms                                  INT       1000                 0..             MEDIUM  read-only     brokers
-replica.fetch.max.bytes                                   INT       1048576              0..             MEDIUM  read-only     brokers
-replica.fetch.min.bytes                                   INT       1                    any             HIGH    read-only     brokers
-replica.fetch.response.max.bytes                          INT       10485760             0..             MEDIUM  read-only     brokers
-replica.fetch.wait.max.ms                                 INT       500                  any             HIGH    read-only     brokers
+replica.fetch.backoff.ms                                  INT       1000                 0..             MEDIUM  read-only     heeded
+replica.fetch.max.bytes                                   INT       1048576              0..             MEDIUM  read-only     heeded
+replica.fetch.min.bytes                                   INT       1                    any             HIGH    read-only     heeded
+replica.fetch.response.max.bytes                          INT       10485760             0..             MEDIUM  read-only     heeded
+replica.fetch.wait.max.ms                                 INT       500                  any             HIGH    read-only     heeded
 replica.high.watermark.checkpoint.interval.ms             LONG      5000                 any             HIGH    read-only     heeded
 replica.lag.time.max.ms                                   LONG      30000                any             HIGH    read-only     heeded
 replica.selector.class                                    STRING    null                 any             MEDIUM  read-only     heeded
 replica.socket.receive.buffer.bytes                       INT       65536                any             HIGH    read-only     brokers
-replica.socket.timeout.ms                                 INT       30000                any             HIGH    read-only     brokers
+replica.socket.timeout.ms                                 INT       30000                any             HIGH    read-only     heeded
 replication.quota.window.num                              INT       11                   1..             LOW     read-only     heeded
 replication.quota.window.size.seconds                     INT       1                    1..             LOW     read-only     heeded
 request.timeout.ms                                        INT       30000                any             HIGH    read-only     heeded
@@ -412,7 +412,7 @@ errors.deadletterqueue.group.enable      BOOLEAN  false                any      
 file.delete.delay.ms                     LONG     60000                0..                 log.segment.delete.delay.ms  heeded
 flush.messages                           LONG     9223372036854775807  1..                 log.flush.interval.messages  heeded
 flush.ms                                 LONG     9223372036854775807  0..                 log.flush.interval.ms,log.flush.scheduler.interval.ms  heeded
-follower.replication.throttled.replicas  LIST     ""                   throttled-replicas  -  brokers
+follower.replication.throttled.replicas  LIST     ""                   throttled-replicas  -  heeded
 index.interval.bytes                     INT      4096                 0..                 log.index.interval.bytes  heeded
 internal.segment.bytes                   INT      null                 any                 -  heeded internal
 leader.replication.throttled.replicas    LIST     ""                   throttled-replicas  -  heeded

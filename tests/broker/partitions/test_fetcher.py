@@ -47,6 +47,7 @@ class FakeLeader:
         self.names: dict[bytes, str] = {}
         self.requests: list[FetchRequest] = []
         self.versions: list[int | None] = []
+        self.timeouts: list[float] = []
         self.offsets_asked: list[tuple[int, str, int]] = []
         """Timestamp, topic and leader epoch of ListOffsets."""
         self.asked: dict[tuple[bytes, int], FetchPartition] = {}
@@ -80,6 +81,7 @@ class FakeLeader:
         request = FetchRequest.decode(request.encode(version), version)
         self.requests.append(request)
         self.versions.append(version)
+        self.timeouts.append(timeout_seconds)
         if self.answer_with is not None:
             return self.answer_with(request)
         if request.session_epoch == 0:
@@ -286,6 +288,7 @@ async def test_the_leader_hears_of_a_log_start_that_moved_here(clock: MockClock)
         assert it.leader.asked[topic_id, 0].log_start_offset == 1
 
 
+@pytest.mark.acts("num.replica.fetchers")
 async def test_num_replica_fetchers_share_the_partitions_of_a_leader(clock: MockClock) -> None:
     async with scene(num_replica_fetchers="2") as it:
         seen: list[FetchRequest] = []
@@ -332,6 +335,46 @@ async def test_a_leader_that_is_not_there_is_asked_again_after_pauses(clock: Moc
         it.broker.register(LEADER)
         await settle()
         assert it.log("t").log_end == 2, "who has registered again is asked at once"
+
+
+@pytest.mark.acts(
+    "replica.fetch.max.bytes",
+    "replica.fetch.min.bytes",
+    "replica.fetch.response.max.bytes",
+    "replica.fetch.wait.max.ms",
+    "replica.socket.timeout.ms",
+)
+async def test_how_much_is_asked_for_and_how_long_it_is_waited_for(clock: MockClock) -> None:
+    async with scene(
+        replica_fetch_max_bytes="1001",
+        replica_fetch_min_bytes="5",
+        replica_fetch_response_max_bytes="3003",
+        replica_fetch_wait_max_ms="77",
+        replica_socket_timeout_ms="4000",
+    ) as it:
+        it.create_topic("t")
+        await settle()
+        request = it.leader.requests[0]
+        assert (request.max_wait_ms, request.min_bytes, request.max_bytes) == (77, 5, 3003)
+        assert request.topics[0].partitions[0].partition_max_bytes == 1001
+        assert it.leader.timeouts[0] == 4
+
+
+@pytest.mark.acts("replica.fetch.backoff.ms")
+@pytest.mark.parametrize(("backoff_ms", "times"), [(1000, range(100, 108)), (10_000, range(14, 22))])
+async def test_how_long_a_leader_is_left_alone(clock: MockClock, backoff_ms: int, times: range) -> None:
+    async with scene(replica_fetch_backoff_ms=str(backoff_ms)) as it:
+        it.create_topic("t")
+        asked = 0
+
+        def refuse(_: FetchRequest) -> FetchResponse:
+            nonlocal asked
+            asked += 1
+            raise NodeUnreachable("not now")
+
+        it.leader.answer_with = refuse
+        await trio.sleep(100)
+        assert asked in times
 
 
 async def test_errors_of_one_partition_do_not_hold_the_others(clock: MockClock) -> None:
@@ -544,6 +587,7 @@ async def test_a_full_disk_is_tried_again(clock: MockClock) -> None:
         assert it.log("t").log_end == 1
 
 
+@pytest.mark.acts("follower.replication.throttled.rate", "follower.replication.throttled.replicas")
 async def test_a_throttled_replica_has_to_wait_while_it_is_behind(clock: MockClock) -> None:
     async with scene(replica_fetch_max_bytes="1000") as it:
         it.broker.config.apply_dynamic({"follower.replication.throttled.rate": "500"}, {})
