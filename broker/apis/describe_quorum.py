@@ -28,6 +28,8 @@ def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse
     if not is_about_metadata(request.topics):
         return DescribeQuorumResponse(topics=[not_hosted(topic) for topic in request.topics])
     (asked,) = request.topics
+    if not call.services.quorum.is_leader:
+        return DescribeQuorumResponse(topics=[refused(asked, ErrorCode.NOT_LEADER_OR_FOLLOWER)])
     topic = DescribeQuorumResponseTopicData(topic_name=asked.topic_name, partitions=[describe(call)])
     response = DescribeQuorumResponse(topics=[topic])
     if call.version >= FIRST_WITH_NODES:
@@ -58,14 +60,17 @@ def is_about_metadata(topics: Sequence[DescribeQuorumRequestTopicData]) -> bool:
 
 
 def not_hosted(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTopicData:
+    told = refused(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    for partition in told.partitions:
+        partition.error_message = "This server does not host this topic-partition."
+    return told
+
+
+def refused(topic: DescribeQuorumRequestTopicData, code: ErrorCode) -> DescribeQuorumResponseTopicData:
     return DescribeQuorumResponseTopicData(
         topic_name=topic.topic_name,
         partitions=[
-            DescribeQuorumResponsePartitionData(
-                partition_index=partition.partition_index,
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                error_message="This server does not host this topic-partition.",
-            )
+            DescribeQuorumResponsePartitionData(partition_index=partition.partition_index, error_code=code)
             for partition in topic.partitions
         ],
     )

@@ -65,7 +65,8 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
         or asked.high_watermark < told.high_watermark  # KIP-1166
     ):
         return first
-    raft = call.services.controller.raft
+    raft = call.services.quorum.raft
+    assert raft is not None, "it has just answered without an error"
 
     def expire() -> None:
         raft.parked.pop(wake, None)

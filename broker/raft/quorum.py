@@ -267,6 +267,7 @@ class Quorum:
         )
         self._note(self.epoch, NOBODY, None)
         self._change_role()
+        raft.end()
 
     def hand_over(self) -> None:
         """Resign and tell the other voters, so that soon one leads: who has most of the log, at best."""

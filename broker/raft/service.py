@@ -245,6 +245,10 @@ class RaftService:
         """Trio's time at which this node was heard of last; None if it was not in this epoch."""
         return self._heard.get(node_id)
 
+    def end(self) -> None:
+        """This node leads no longer: who waits for news is told so."""
+        self._wake_parked()
+
     def _wake_parked(self) -> None:
         parked, self.parked = self.parked, {}
         for wake in parked:

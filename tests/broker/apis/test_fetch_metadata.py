@@ -243,6 +243,24 @@ class TestWaiting:
             assert next(read_batches(told.records)).base_offset == end
             assert not node.raft.parked
 
+    async def test_so_does_the_end_of_the_leader(self, autojump_clock: trio.testing.MockClock) -> None:
+        async with started() as node, trio.open_nursery() as nursery:
+            end = node.raft.log.end_offset
+            answers = []
+
+            async def follow() -> None:
+                answers.append(await fetch(node, end, high_watermark=end, max_wait_ms=500))
+
+            nursery.start_soon(follow)
+            await trio.testing.wait_all_tasks_blocked()
+            node.services.quorum.resign()
+            await trio.testing.wait_all_tasks_blocked()
+            (told,) = answers
+            assert told.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert (told.current_leader.leader_id, told.current_leader.leader_epoch) == (-1, 1)
+            assert (await fetch(node, end)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert (await describe(node)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
 
 class TestObservers:
     async def test_they_are_described(self) -> None:
