@@ -172,10 +172,11 @@ def announce(ready: Ready, ready_file: ReadyFile | None) -> None:
     brokers = [connectable(address) for _, address in ready.brokers]
     controllers = [connectable(address) for _, address in ready.controllers]
     if ready_file is not None:
-        ready_file.write(brokers[0])
-    line = f"Ottla is ready at {', '.join(brokers)}"
+        ready_file.write((brokers or controllers)[0])
+    places = [f"ready at {', '.join(brokers)}"] if brokers else ["ready"]
     if controllers:
-        line += f"; controller at {', '.join(controllers)}"
+        places.append(f"controller at {', '.join(controllers)}")
+    line = f"Ottla is {'; '.join(places)}"
     try:
         sys.stdout.write(f"{line}; data in {', '.join(ready.directories)}\n")
         sys.stdout.flush()

@@ -131,6 +131,13 @@ def test_a_ready_broker_says_so_in_one_line_and_in_a_file(
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_controller_alone_tells_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ready"
+    announce(READY._replace(brokers=[]), ReadyFile(str(file)))
+    assert capsys.readouterr().out == "Ottla is ready; controller at 127.0.0.1:3; data in /data\n"
+    assert file.read_text() == "127.0.0.1:3\n"
+
+
 def test_a_ready_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match=r"cannot write .*ready: No such file or directory"):
         ReadyFile(str(tmp_path / "nowhere" / "ready"))
