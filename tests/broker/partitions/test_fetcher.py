@@ -1,7 +1,7 @@
 """Fetching from a leader that tests play: which requests come, and what becomes of the answers."""
 
 import errno
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -32,7 +32,7 @@ from protocol.stored.metadata_records import PartitionChangeRecord, PartitionRec
 from protocol.uuids import ZERO_UUID
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import PartitionLog
-from tests.broker.partitions.one_broker import NODE_ID, OneBroker, one_broker, setting_records, settle
+from tests.broker.partitions.one_broker import NODE_ID, PATH, OneBroker, one_broker, setting_records, settle
 from tests.storage.builders import World, batch
 
 LEADER = 2
@@ -165,7 +165,14 @@ class Scene:
         self._topics = 0
 
     def create_topic(
-        self, name: str, partitions: int = 1, *, leader: int = LEADER, epoch: int = 0, **settings: str
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        leader: int = LEADER,
+        epoch: int = 0,
+        directory: bytes = ZERO_UUID,
+        **settings: str,
     ) -> bytes:
         self._topics += 1
         topic_id = self._topics.to_bytes(16, "big")
@@ -183,7 +190,7 @@ class Scene:
                     isr=[leader, NODE_ID] if leader != NODE_ID else [NODE_ID, LEADER],
                     leader=leader,
                     leader_epoch=epoch,
-                    directories=[ZERO_UUID, ZERO_UUID],
+                    directories=[ZERO_UUID, directory] if leader != NODE_ID else [directory, ZERO_UUID],
                 )
                 for index in range(partitions)
             ),
@@ -207,9 +214,11 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(*, file_system: MemoryFileSystem | None = None, **settings: str) -> AsyncGenerator[Scene]:
+async def scene(
+    *, file_system: MemoryFileSystem | None = None, paths: Sequence[str] = (PATH,), **settings: str
+) -> AsyncGenerator[Scene]:
     given = {name.replace("_", "."): value for name, value in settings.items()}
-    async with one_broker(given, file_system=file_system) as broker:
+    async with one_broker(given, file_system=file_system, paths=paths) as broker:
         nodes = FakeNodes()
         broker.nodes = nodes
         yield Scene(broker, nodes)

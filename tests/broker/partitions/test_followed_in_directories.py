@@ -1,0 +1,137 @@
+"""Replicas that follow, where a broker has several log directories: moves, and disks that fail."""
+
+import errno
+
+import pytest
+import trio
+import trio.lowlevel
+from trio.testing import MockClock
+
+from broker.partitions import moves
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
+from storage.errors import DiskFailure
+from tests.broker.partitions.one_broker import NODE_ID, directory_id, settle
+from tests.broker.partitions.test_fetcher import LEADER, OTHER, Scene, same, scene
+
+A, B = PATHS = ("/a", "/b")
+
+
+@pytest.fixture
+def clock(autojump_clock: MockClock) -> MockClock:
+    return autojump_clock
+
+
+async def followed(it: Scene, records: int = 3) -> bytes:
+    """A topic whose replica here lies in the first directory."""
+    for broker_id in (LEADER, OTHER):
+        it.broker.register(broker_id)
+    topic_id = it.create_topic("t", directory=directory_id(A))
+    for number in range(records):
+        it.leader.append((topic_id, 0), b"%d" % number)
+    await settle()
+    assert it.log("t").log_end == records
+    return topic_id
+
+
+def home(it: Scene) -> str:
+    return it.broker.partitions.places.homes["t", 0].path
+
+
+async def test_a_replica_moves_while_it_follows(clock: MockClock) -> None:
+    async with scene(paths=PATHS) as it:
+        topic_id = await followed(it)
+        follower = it.follower("t")
+        before = follower.log
+        await it.broker.partitions.moves.move(("t", 0), B)
+        await settle()
+        assert home(it) == B
+        assert it.follower("t") is follower
+        assert follower.log is not before
+        assert follower.log.high_watermark == 3
+        it.leader.append((topic_id, 0), b"behind the move")
+        await settle()
+        assert same(it.log("t"), it.leader.logs[topic_id, 0])
+        assert it.broker.image.topics["t"].partitions[0].directory_of(NODE_ID) == directory_id(B)
+
+
+async def test_what_comes_while_it_is_copied_is_in_the_copy(
+    clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moves, "COPY_BYTES", 100)
+    async with scene(paths=PATHS) as it:
+        topic_id = await followed(it, 30)
+        await it.broker.partitions.moves.move(("t", 0), B)
+        for number in range(20):
+            it.leader.append((topic_id, 0), b"more %d" % number)
+            await trio.lowlevel.checkpoint()
+        await settle()
+        assert home(it) == B
+        assert same(it.log("t"), it.leader.logs[topic_id, 0])
+
+
+async def test_a_copy_follows_what_is_cut(clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moves, "COPY_BYTES", 100)
+    async with scene(paths=PATHS) as it:
+        topic_id = await followed(it, 30)
+        other = it.nodes.leaders[OTHER]
+        for number in range(10):
+            other.append((topic_id, 0), b"%d" % number)
+        for number in range(40):
+            other.append((topic_id, 0), b"other %d" % number, epoch=1)
+        it.broker.hold_commands()
+        await it.broker.partitions.moves.move(("t", 0), B)
+        await settle()  # all is copied, and the controller has yet to say yes
+        assert home(it) == A
+        it.change_leader(topic_id, OTHER)
+        await trio.sleep(1)
+        assert same(it.log("t"), other.logs[topic_id, 0])
+        it.broker.release_commands()
+        await trio.sleep(5)
+        assert home(it) == B
+        assert same(it.log("t"), other.logs[topic_id, 0])
+
+
+async def test_a_disk_that_fails_takes_what_follows_on_it_offline(clock: MockClock) -> None:
+    async with scene(paths=PATHS) as it:
+        topic_id = it.create_topic("t", directory=directory_id(B))
+        await settle()
+        follower = it.follower("t")
+        it.broker.file_system.refuse("write", errno.EIO, path_suffix=".log")
+        it.leader.append((topic_id, 0), b"a")
+        await settle()
+        assert follower.ended is not None
+        assert [directory.path for directory in it.broker.partitions.directories] == [A]
+        with pytest.raises(KafkaError) as refused:
+            it.follower("t")
+        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert it.leader.closed == 1
+        it.change_leader(topic_id, LEADER)
+        await settle()
+        assert not it.broker.partitions.open_followers
+
+
+async def test_a_disk_that_fails_while_a_log_is_cut_goes_offline(clock: MockClock) -> None:
+    async with scene(paths=PATHS) as it:
+        topic_id = it.create_topic("t", directory=directory_id(B))
+        for number in range(3):
+            it.leader.append((topic_id, 0), b"%d" % number)
+        await settle()
+        it.nodes.leaders[OTHER].logs[topic_id, 0].assign_leader_epoch(1)
+        it.broker.file_system.refuse("truncate", errno.EIO, path_suffix=".log")
+        it.change_leader(topic_id, OTHER)
+        await settle()
+        assert [directory.path for directory in it.broker.partitions.directories] == [A]
+
+
+async def test_the_last_disk_that_fails_while_a_log_is_cut_ends_the_broker(clock: MockClock) -> None:
+    with pytest.RaisesGroup(DiskFailure, flatten_subgroups=True):
+        async with scene() as it:
+            topic_id = it.create_topic("t")
+            for number in range(3):
+                it.leader.append((topic_id, 0), b"%d" % number)
+            await settle()
+            it.nodes.leaders[OTHER].logs[topic_id, 0].assign_leader_epoch(1)
+            it.broker.file_system.refuse("truncate", errno.EIO, path_suffix=".log")
+            it.change_leader(topic_id, OTHER)
+            await trio.sleep(1)
