@@ -139,8 +139,9 @@ class ControllerService:
         if self._sessions is None:
             from broker.controller.sessions import BrokerSessions  # here: most nodes are alone
 
-            timeout_ms = self._services.config.get("broker.session.timeout.ms")
-            self._sessions = BrokerSessions(timeout_ms, self._services.node_id)
+            config = self._services.config
+            own_broker_id = self._services.node_id if "broker" in config.get("process.roles") else None
+            self._sessions = BrokerSessions(config.get("broker.session.timeout.ms"), own_broker_id)
             self._sessions.begin(self.raft.latest, monotonic_ms())
         return self._sessions
 

@@ -25,8 +25,8 @@ class BrokerSessions:
     that incarnation.
     """
 
-    def __init__(self, timeout_ms: int, own_broker_id: int) -> None:
-        """``timeout_ms`` is ``broker.session.timeout.ms``."""
+    def __init__(self, timeout_ms: int, own_broker_id: int | None) -> None:
+        """``timeout_ms`` is ``broker.session.timeout.ms``; ``own_broker_id`` is None where there is none."""
         self._timeout_ms = timeout_ms
         self._own_broker_id = own_broker_id
         self._heard: dict[Incarnation, float] = {}

@@ -40,6 +40,11 @@ class TestSessions:
             stale.append(found.broker_id)
         assert stale == [2, 3]
 
+    def test_a_controller_without_a_broker_hears_of_all(self) -> None:
+        sessions = BrokerSessions(9000, None)
+        sessions.heard(OWN, 100, 0)
+        assert sessions.take_stale(9001) == Incarnation(OWN, 100)
+
     def test_a_new_controller_gives_everybody_a_whole_session(self, sessions: BrokerSessions) -> None:
         sessions.heard(2, 100, 0)
         sessions.begin(IMAGE, 8000)
