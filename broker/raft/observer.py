@@ -204,9 +204,10 @@ class Observer:
     async def _take(self, partition: PartitionData) -> Outcome:
         followed = self._followed
         if partition.diverging_epoch.epoch >= 0:
+            known_end = followed.end_offset
             end = followed.truncate(partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
             self._services.log.info(f"the metadata log is cut to offset {end}: the leader has another one")
-            return Outcome.GOT_ON
+            return Outcome.GOT_ON if end < known_end else Outcome.NO_USE
         if partition.snapshot_id.epoch >= 0 and partition.snapshot_id.end_offset >= 0:
             return await self._fetch_snapshot(
                 SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from broker.config.broker_config import BrokerConfig
 from broker.controller.automatic_topics import topic_defaults
 from broker.controller.topics import NewTopic, create_topics
 from broker.metadata.image import Endpoint
@@ -299,6 +300,17 @@ class TestWhereOthersVote:
         assert node.image.offset == -1
         with pytest.raises(KafkaError, match="NOT_CONTROLLER"):
             _ = node.raft
+
+    def test_a_node_that_is_only_a_broker_now_follows(self) -> None:
+        node = ControllerNode()
+        node.start()
+        make(node, "a")
+        node.stop()
+        node.services.config = BrokerConfig({"node.id": "1", "process.roles": "broker"})
+        node.start()
+        quorum = node.services.quorum
+        assert not quorum.is_leader
+        assert (quorum.epoch, quorum.leader_id, node.image.offset) == (1, -1, -1)
 
 
 class TestRefusals:
