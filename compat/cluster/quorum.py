@@ -33,7 +33,8 @@ def ask(address: str, request: Message, response: type[Message], version: int) -
         frame = connection.receive(connection.send(request, version))
     finally:
         connection.close()
-    return None if isinstance(frame, Silence) else response.decode(memoryview(frame)[5:], version)
+    start = 5 if version in response.flexible else 4
+    return None if isinstance(frame, Silence) else response.decode(memoryview(frame)[start:], version)
 
 
 def describe(address: str) -> DescribeQuorumResponsePartitionData | None:
