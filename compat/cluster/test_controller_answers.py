@@ -43,8 +43,7 @@ from protocol.messages.vote import (
     VoteRequestTopicData,
     VoteResponse,
 )
-from protocol.uuids import uuid_from_text
-from storage.log_directory import METADATA_TOPIC_ID
+from protocol.uuids import ONE_UUID, uuid_from_text
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +93,7 @@ def fetch(at: Controller, *, version: int = 18, **wanted: Any) -> Any:
         replica_directory_id=OTHER,
         high_watermark=wanted.get("high_watermark", -1),
     )
-    topics = [FetchTopic(topic_id=wanted.get("topic_id", METADATA_TOPIC_ID), partitions=[asked])]
+    topics = [FetchTopic(topic_id=wanted.get("topic_id", ONE_UUID), partitions=[asked])]
     request = FetchRequest(
         cluster_id=wanted.get("cluster_id", at.cluster_id),
         replica_id=wanted.get("replica_id", -1) if version < 15 else -1,
