@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--brief", action="store_true", help="short histories, as in the tests")
     parser.add_argument("--lines", action="store_true", help="print all that happens")
     parser.add_argument("--whole", action="store_true", help="do not shorten the history that fails")
     parser.add_argument("--go-on", action="store_true", help="name all that fail, one a line")
@@ -37,7 +38,7 @@ def main() -> int:
     start = time.process_time()
     events = acknowledged = 0
     for seed in range(arguments.first, arguments.first + arguments.seeds):
-        history = make_history(str(seed), nodes=arguments.nodes)
+        history = make_history(str(seed), nodes=arguments.nodes, is_brief=arguments.brief)
         outcome = play(history)
         if arguments.lines:
             print("\n".join(outcome.lines))

@@ -21,6 +21,11 @@ PEACE_SECONDS: Final = 60.0
 FAULT_SECONDS: Final = 8.0
 """How long faults happen."""
 
+BRIEF_SECONDS: Final = 2.0
+"""The same where there is little time: a session outlasts it, so that most elections come in peace."""
+
+FAULTS_MAX: Final = 6
+
 FSYNCS_SHARE: Final = 0.25
 
 TRIES_TO_SHORTEN: Final = 60
@@ -31,12 +36,17 @@ class History(NamedTuple):
 
     seed: str
     nodes: int
+    seconds: float
+    """How long faults happen."""
     fsyncs: bool
     """Whether each record is fsynced: then power may be lost at any time."""
     faults: tuple[Fault, ...]
 
     def __str__(self) -> str:
-        lines = [f"history {self.seed!r}, {self.nodes} nodes, fsyncs {self.fsyncs}", *map(str, self.faults)]
+        lines = [
+            f"history {self.seed!r}, {self.nodes} nodes, {self.seconds} s, fsyncs {self.fsyncs}",
+            *map(str, self.faults),
+        ]
         return "\n    ".join(lines)
 
 
@@ -49,18 +59,19 @@ class Outcome(NamedTuple):
     acknowledged: int
 
 
-def make_history(seed: str, *, nodes: int = 3) -> History:
+def make_history(seed: str, *, nodes: int = 3, is_brief: bool = False) -> History:
     """The history of this seed."""
+    seconds = BRIEF_SECONDS if is_brief else FAULT_SECONDS
     chance = Random(f"{seed} history")
     fsyncs = nodes == 1 or chance.random() < FSYNCS_SHARE
     names = list(FAULTS)
     weights = [FAULTS[name].weight for name in names]
     faults = []
-    for _ in range(chance.randint(0, 6)):
+    for _ in range(chance.randint(0, round(FAULTS_MAX * (0.5 if is_brief else 1)))):
         name = chance.choices(names, weights)[0]
-        at = round(chance.uniform(0.1, FAULT_SECONDS), 3)
+        at = round(chance.uniform(0.1, seconds), 3)
         faults.append(Fault(at, name, chance.randint(1, nodes), chance.getrandbits(32)))
-    return History(seed, nodes, fsyncs, tuple(sorted(faults)))
+    return History(seed, nodes, seconds, fsyncs, tuple(sorted(faults)))
 
 
 def play(history: History) -> Outcome:
@@ -122,7 +133,7 @@ async def _acts(history: History, world: World) -> None:
                     await trio.sleep_until(start + fault.at)
                     world.note(f"fault: {fault}")
                     FAULTS[fault.name].begin(world, fault, mending)
-                await trio.sleep_until(start + FAULT_SECONDS)
+                await trio.sleep_until(start + history.seconds)
                 for node in world.nodes:
                     node.disk.leave_alone()
                 mending.cancel_scope.cancel()
