@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from compat.kafka_tools.comparing import judge
-from compat.kafka_tools.playing import ottla_stage, play
-from compat.kafka_tools.transcript import Command, parse, read, shown, subjects, told
+from compat.kafka_tools.playing import ottla_cluster_stage, ottla_stage, play
+from compat.kafka_tools.transcript import CLUSTER_FOLDER, FOLDER, Command, parse, read, shown, subjects, told
 from compat.oracle.java import TOOLS
 
 
@@ -18,11 +18,20 @@ def test_kafka_s_tools_say_of_us_what_they_say_of_kafka(kafka_jars: Path, tmp_pa
     assert list(judge(transcripts, ours)) == []
 
 
+@pytest.mark.slow
+def test_they_say_the_same_of_three_nodes(kafka_jars: Path, tmp_path: Path) -> None:
+    transcripts = {subject: read(subject, CLUSTER_FOLDER) for subject in subjects(CLUSTER_FOLDER)}
+    with ottla_cluster_stage(tmp_path) as stage:
+        ours = play(stage, transcripts)
+    assert list(judge(transcripts, ours)) == []
+
+
 def test_a_transcript_is_kept_as_it_is_read() -> None:
-    for subject in subjects():
-        transcript = read(subject)
-        assert parse(shown(transcript)) == transcript
-        assert all(entry.said is not None for entry in transcript if isinstance(entry.step, Command))
+    for folder in (FOLDER, CLUSTER_FOLDER):
+        for subject in subjects(folder):
+            transcript = read(subject, folder)
+            assert parse(shown(transcript)) == transcript
+            assert all(entry.said is not None for entry in transcript if isinstance(entry.step, Command))
 
 
 def test_every_tool_is_tried_but_those_that_no_broker_answers() -> None:

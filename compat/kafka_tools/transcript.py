@@ -19,6 +19,10 @@ A file is a conversation with one broker, which all files share::
 is what it reads, two spaces and ``!`` are what it prints, the latter for errors; ``=`` is its exit code.
 ``@`` makes a file in ``<folder>``; a backslash and ``n`` in it end a line.  Commands and files are written by
 hand; everything else comes from ``python -m compat.kafka_tools record``.
+
+Conversations with a cluster of three nodes are in a folder of their own.  ``-`` says there what happens
+between the commands: ``- rest`` waits until all replicas are in sync and none is on its way, ``- stop 3``
+and ``- start 3`` do that to a node.
 """
 
 import re
@@ -28,6 +32,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 FOLDER: Final = Path(__file__).resolve().parent / "transcripts"
+CLUSTER_FOLDER: Final = Path(__file__).resolve().parent / "cluster_transcripts"
 
 UNORDERED: Final = "~"
 AS_IT_STANDS: Final = "%"
@@ -65,6 +70,17 @@ class File(NamedTuple):
     content: str
 
 
+class Deed(NamedTuple):
+    """Something that happens to the cluster."""
+
+    name: str
+    node: int | None = None
+
+    @property
+    def line(self) -> str:
+        return self.name if self.node is None else f"{self.name} {self.node}"
+
+
 class Said(NamedTuple):
     """What a command printed, with names for what differs, and its exit code."""
 
@@ -83,25 +99,25 @@ class Said(NamedTuple):
 class Entry(NamedTuple):
     """One step of a transcript; ``said`` is None until a command has been recorded."""
 
-    step: Command | File | Remark
+    step: Command | File | Remark | Deed
     said: Said | None = None
 
 
 Transcript = list[Entry]
 
 
-def subjects() -> list[str]:
+def subjects(folder: Path = FOLDER) -> list[str]:
     """The names of all transcripts, in the order in which they are played."""
-    return sorted(path.stem for path in FOLDER.glob("*.txt"))
+    return sorted(path.stem for path in folder.glob("*.txt"))
 
 
-def read(subject: str) -> Transcript:
+def read(subject: str, folder: Path = FOLDER) -> Transcript:
     """The transcript as it is kept."""
-    return parse((FOLDER / f"{subject}.txt").read_text().splitlines())
+    return parse((folder / f"{subject}.txt").read_text().splitlines())
 
 
-def write(subject: str, transcript: Transcript) -> None:
-    (FOLDER / f"{subject}.txt").write_text("\n".join(shown(transcript)) + "\n")
+def write(subject: str, transcript: Transcript, folder: Path = FOLDER) -> None:
+    (folder / f"{subject}.txt").write_text("\n".join(shown(transcript)) + "\n")
 
 
 def parse(lines: Iterable[str]) -> Transcript:
@@ -116,6 +132,9 @@ def parse(lines: Iterable[str]) -> Transcript:
         elif sign == "@":
             name, _, content = rest.partition(" ")
             entries.append(Entry(File(name, content)))
+        elif sign == "-":
+            name, _, node = rest.partition(" ")
+            entries.append(Entry(Deed(name, int(node) if node else None)))
         elif sign in COMMAND:
             entries.append(Entry(Command(sign, rest)))
             output, errors = [], []
@@ -139,6 +158,8 @@ def shown(transcript: Transcript) -> Iterator[str]:
     for step, said in transcript:
         if isinstance(step, Remark):
             yield step.line
+        elif isinstance(step, Deed):
+            yield f"- {step.line}"
         elif isinstance(step, File):
             yield f"@ {step.name} {step.content}"
         else:

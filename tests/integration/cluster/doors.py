@@ -46,6 +46,8 @@ class Door:
                 return
             try:
                 inner = socket.create_connection((HOST, self.target))
+                for each in (outer, inner):
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError:
                 outer.close()
                 continue
@@ -58,7 +60,6 @@ class Door:
                 _cut(inner)
                 continue
             for source, sink in ((outer, inner), (inner, outer)):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
 
     def _pass(self, source: socket.socket, sink: socket.socket) -> None:
