@@ -71,11 +71,11 @@ class OttlaBroker(BrokerProcess):
         )
 
 
-def kafka_controller(folder: Path, node_id: int) -> KafkaNode:
+def kafka_controller(folder: Path, node_id: int, *format_arguments: str) -> KafkaNode:
     """The only controller of a new cluster, without a broker; formatted and not started."""
     security = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
     node = KafkaNode(folder, {**security, **SMALL_CLUSTER}, node_id=node_id, roles="controller")
-    node.format()
+    node.format(*format_arguments)
     return node
 
 

@@ -279,6 +279,28 @@ def test_directories(cluster: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_cluster_of_an_older_level_is_upgraded_through_a_broker(kafka_jars: Path, tmp_path: Path) -> None:
+    controller = kafka_controller(tmp_path / "kafka", KAFKA_ID, "--release-version", "4.0-IV3")
+    controller.start()
+    broker = OttlaBroker(tmp_path / "ottla", controller.controller, node_id=FIRST_ID)
+    broker.start()
+    try:
+        produced(broker.bootstrap, "older", [b"%d" % number for number in range(20)])
+        asked = tool("kafka-features", broker, "upgrade", "--release-version", "4.4-IV2")
+        assert "metadata.version was upgraded to 33." in asked
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_topics([NewTopic("newer", 2, 1)])["newer"].result(30)
+        produced(broker.bootstrap, "newer", [b"%d" % number for number in range(20)])
+        assert broker.stop() == 0
+        broker.start()
+        assert len(consumed(broker.bootstrap, "older", 20)) == 20
+    finally:
+        if broker.is_running:
+            broker.kill()
+        controller.kill()
+
+
+@pytest.mark.slow
 def test_another_controller_takes_over(kafka_jars: Path, tmp_path: Path) -> None:
     """One of three dies, the active one: brokers go on with its successor, and so do their clients."""
     settings = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", **SMALL_CLUSTER}
