@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from broker.controller.brokers import image_after, registered
-from broker.controller.decision import Decision
+from broker.controller.decision import Decision, LongDecision
 from broker.controller.elections import (
     ClusterRules,
     TopicRules,
@@ -79,7 +79,7 @@ def assign_replicas(
         after = image_after(image, records)
         again = [(after.topics_by_id[topic.id], index) for topic, index in found]
         records += broker_changes(after, again, topic_rules)
-    return Decision(records, codes)
+    return LongDecision(records, codes)
 
 
 def take_directories_offline(

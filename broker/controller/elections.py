@@ -85,9 +85,10 @@ def change_partition(
         record.isr = list(isr)
     if rules.elr_enabled:
         _note_last_leader(partition, record)
-    directories = _next_directories(partition, replicas, wish)
-    if directories != partition.directories:
-        record.directories = list(directories)
+    if replicas != partition.replicas or wish.directories is not None:
+        directories = _next_directories(partition, replicas, wish)
+        if directories != partition.directories:
+            record.directories = list(directories)
     if replicas != partition.replicas:
         record.replicas = list(replicas)
     if removing != partition.removing_replicas:
@@ -249,14 +250,19 @@ def broker_changes(
     may_lead = acceptance(image, gone=(leaving, unclean), arriving=arriving)
     gone = {broker for broker in (leaving, unclean) if broker is not None}
     elr_enabled = image.eligible_leader_replicas_enabled
+    unclean_shutdown: frozenset[int] = frozenset() if unclean is None else frozenset((unclean,))
+    before: TopicImage | None = None
     for topic, index in partitions:
+        if topic is not before:  # those of one topic mostly come together
+            before = topic
+            election = topic_rules.election(topic)
+            rules = ClusterRules(may_lead, topic_rules.min_isr(topic), elr_enabled)
         partition = topic.partitions[index]
         wish = Wish(
             isr=[replica for replica in partition.isr if replica not in gone],
-            unclean_shutdown=frozenset() if unclean is None else frozenset((unclean,)),
-            election=topic_rules.election(topic),
+            unclean_shutdown=unclean_shutdown,
+            election=election,
         )
-        rules = ClusterRules(may_lead, topic_rules.min_isr(topic), elr_enabled)
         record = change_partition(topic.id, index, partition, wish, rules)
         if record is not None:
             yield record, PARTITION_RECORD_VERSION

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker.controller.brokers import NO_EPOCH, registered
-from broker.controller.decision import Decision
+from broker.controller.decision import Decision, LongDecision
 from broker.controller.elections import ClusterRules, TopicRules, Wish, acceptance, change_partition
 from broker.metadata.features import PARTITION_RECORD_VERSION
 from broker.metadata.image import LeaderRecoveryState, MetadataImage, PartitionImage
@@ -80,7 +80,7 @@ def alter_partitions(
         changed[place] = partition = changed_partition(partition, record)
         moved = record.leader not in (KEEP_LEADER, broker_id)
         verdicts.append(ErrorCode.NEW_LEADER_ELECTED if moved else partition)
-    return Decision(records, verdicts)
+    return LongDecision(records, verdicts)
 
 
 def find_fault(
