@@ -86,11 +86,11 @@ class KafkaController:
         return partition
 
 
-def record(act: Callable[[Play], Awaitable[None]]) -> Play:
-    """What a new controller of Kafka's makes of it."""
+def record(act: Callable[[Play], Awaitable[None]], *format_arguments: str) -> Play:
+    """What a new controller of Kafka's, formatted so, makes of it."""
     with tempfile.TemporaryDirectory() as folder:
         node = KafkaNode(Path(folder), SETTINGS, roles="controller", node_id=1)
-        node.format()
+        node.format(*format_arguments)
         node.start()
         try:
             lines = (node.data / "meta.properties").read_text().splitlines()
