@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import KafkaError, KafkaException, NewTopic
 from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
-from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in
+from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaBroker, OttlaNode, kafka_in
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
@@ -24,14 +24,25 @@ PARTITIONS = 4
 
 
 class Cluster:
-    """One node of each kind; Ottla's is the controller."""
+    """One node of each kind, of which one is the controller."""
 
-    def __init__(self, ottla: OttlaNode, kafka: KafkaNode) -> None:
+    def __init__(self, ottla: OttlaNode | OttlaBroker, kafka: KafkaNode) -> None:
         self.ottla = ottla
         self.kafka = kafka
         self.bootstrap = f"{ottla.bootstrap},{kafka.bootstrap}"
-        self.admin = AdminClient({"bootstrap.servers": ottla.bootstrap})
-        self.mover = KafkaAdminClient(bootstrap_servers=ottla.bootstrap)
+        self.steady: OttlaNode | OttlaBroker | KafkaNode = ottla if isinstance(ottla, OttlaNode) else kafka
+        """The one with the controller."""
+        self.other: OttlaNode | OttlaBroker | KafkaNode = kafka if self.steady is ottla else ottla
+        self.admin = AdminClient({"bootstrap.servers": self.steady.bootstrap})
+        self.mover = KafkaAdminClient(bootstrap_servers=self.steady.bootstrap)
+
+    @property
+    def steady_id(self) -> int:
+        return OTTLA_ID if self.steady is self.ottla else KAFKA_ID
+
+    @property
+    def other_id(self) -> int:
+        return KAFKA_ID if self.steady is self.ottla else OTTLA_ID
 
     def create(self, topic: str, **settings: str) -> None:
         config = {name.replace("_", "."): value for name, value in settings.items()}
@@ -77,24 +88,36 @@ class Cluster:
             )
 
 
-@pytest.fixture(scope="module")
-def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+SETTINGS = {"replica.lag.time.max.ms": "3000", "leader.imbalance.check.interval.seconds": "3600"}
+
+
+@pytest.fixture(scope="module", params=["Ottla", "Kafka"])
+def cluster(
+    kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Cluster]:
+    """Ottla's node is the controller, or Kafka's."""
     folder = tmp_path_factory.mktemp("cluster")
-    settings = {"replica.lag.time.max.ms": "3000", "leader.imbalance.check.interval.seconds": "3600"}
-    ottla = OttlaNode(folder / "ottla", settings)
-    ottla.start()
-    try:
-        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="broker", settings=settings)
+    ottla: OttlaNode | OttlaBroker
+    if request.param == "Ottla":
+        ottla = OttlaNode(folder / "ottla", SETTINGS)
+        ottla.start()
+        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="broker", settings=SETTINGS)
         kafka.start()
-        try:
-            made = Cluster(ottla, kafka)
-            wait_until(lambda: set(made.admin.list_topics(timeout=10).brokers) == BOTH, "both are unfenced")
-            yield made
-            made.mover.close()
-        finally:
-            kafka.kill()
+    else:
+        security = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
+        kafka = KafkaNode(folder / "kafka", {**security, **SMALL_CLUSTER, **SETTINGS}, node_id=KAFKA_ID)
+        kafka.format()
+        kafka.start()
+        ottla = OttlaBroker(folder / "ottla", kafka.controller, SETTINGS, node_id=OTTLA_ID)
+        ottla.start()
+    try:
+        made = Cluster(ottla, kafka)
+        wait_until(lambda: set(made.admin.list_topics(timeout=10).brokers) == BOTH, "both are unfenced")
+        yield made
+        made.mover.close()
     finally:
-        ottla.stop()
+        kafka.kill()
+        ottla.kill()
 
 
 class Traffic:
@@ -254,39 +277,42 @@ class TestReplicasOnBoth:
             assert [set(values) for values in found] == committed
         cluster.check_same(topic)
 
-    def test_kafka_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
+    def test_one_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
         topic = "dying"
         cluster.create(topic, min_insync_replicas="1")
         cluster.wait_until_in_sync(topic)
         with Traffic(cluster.bootstrap, topic).running() as traffic:
             for _ in range(2):
                 traffic.wait_for_more(500)
-                cluster.kafka.kill()
+                cluster.other.kill()
                 traffic.wait_for_more(500)
-                cluster.kafka.start()
+                cluster.other.start()
                 cluster.wait_until_in_sync(topic)
-                cluster.lead(topic, dict.fromkeys(range(PARTITIONS), KAFKA_ID))
+                cluster.lead(topic, dict.fromkeys(range(PARTITIONS), cluster.other_id))
         cluster.check_same(topic)
         check_all_there(traffic, consumed(cluster.bootstrap, topic))
 
-    def test_what_only_a_dead_kafka_had_goes_from_its_log(self, cluster: Cluster) -> None:
-        """With acks=1 it has acknowledged more than Ottla got: KIP-101."""
+    def test_what_only_a_dead_leader_had_goes_from_its_log(self, cluster: Cluster) -> None:
+        """With acks=1 it has acknowledged more than its follower got: KIP-101."""
         topic = "diverging"
         cluster.create(topic, min_insync_replicas="1")
         cluster.wait_until_in_sync(topic)
-        cluster.lead(topic, dict.fromkeys(range(PARTITIONS), KAFKA_ID))
+        cluster.lead(topic, dict.fromkeys(range(PARTITIONS), cluster.other_id))
         settings = {"acks": "1", "enable_idempotence": "false"}
         with Traffic(cluster.bootstrap, topic, **settings).running() as traffic:
             traffic.wait_for_more(2000)
-            cluster.kafka.kill()
-            wait_until(lambda: all(leader == OTTLA_ID for leader, _ in cluster.states(topic)), "Ottla leads")
+            cluster.other.kill()
+            wait_until(
+                lambda: all(leader == cluster.steady_id for leader, _ in cluster.states(topic)),
+                "the other one leads",
+            )
             traffic.wait_for_more(500)
-            cluster.kafka.start()
+            cluster.other.start()
             cluster.wait_until_in_sync(topic)
         cluster.check_same(topic)
 
-    def test_ottla_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
-        """It is the controller, so nobody else leads meanwhile; what Kafka leads goes on."""
+    def test_the_controller_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
+        """Nobody else leads meanwhile, and what the other one leads goes on."""
         topic = "dying-controller"
         cluster.create(topic, min_insync_replicas="1")
         cluster.wait_until_in_sync(topic)
@@ -295,8 +321,8 @@ class TestReplicasOnBoth:
             for _ in range(2):
                 cluster.lead(topic, leaders)
                 traffic.wait_for_more(500)
-                cluster.ottla.kill()
-                cluster.ottla.start()
+                cluster.steady.kill()
+                cluster.steady.start()
                 cluster.wait_until_in_sync(topic)
         cluster.check_same(topic)
         check_all_there(traffic, consumed(cluster.bootstrap, topic))
