@@ -60,7 +60,8 @@ class ControllerChannel:
         self.versions: Mapping[int, tuple[int, int]] | None = None
         """The lowest and highest version of each API of another node's controller, once one was asked."""
         self._moved = trio.Event()
-        self._under_way: set[trio.CancelScope] = set()
+        self._under_way: dict[trio.CancelScope, Address] = {}
+        """What another node is being asked, and where that is."""
 
     @property
     def is_local(self) -> bool:
@@ -124,11 +125,16 @@ class ControllerChannel:
             self._start_soon(self._ask_and_tell, request, done, timeout_seconds, client)
 
     def controller_moved(self) -> None:
-        """Another node is the controller now, or none: what waits for the old one asks anew."""
+        """Another epoch has begun: what waits for a node that is not the controller any more asks anew.
+
+        What waits for one that may still be goes on waiting: it would be done twice.
+        """
         self._moved.set()
         self._moved = trio.Event()
-        for scope in self._under_way:
-            scope.cancel()
+        now = self._services.quorum.controller_address()
+        for scope, asked in self._under_way.items():
+            if self.is_local or now not in (None, asked):
+                scope.cancel()
 
     def close(self) -> None:
         """Close all connections."""
@@ -216,21 +222,22 @@ class ControllerChannel:
         from broker.network.node_client import NodeUnreachable
 
         services = self._services
-        if services.quorum.controller_address() is None:
+        address = services.quorum.controller_address()
+        if address is None:
             return None  # there is none, or it is not known yet
         if client is not None or request.api_key == ApiKey.ENVELOPE:
             turn: AbstractAsyncContextManager[object] = self._forwarding
         else:
             turn = nullcontext()
         with trio.CancelScope(deadline=give_up_at) as scope:
-            self._under_way.add(scope)
+            self._under_way[scope] = address
             try:
                 async with turn:
                     return await self._exchange(request, client)
             except NodeUnreachable as error:
                 services.log.warn_seldom(f"the active controller cannot be asked: {error}")
             finally:
-                self._under_way.discard(scope)
+                del self._under_way[scope]
         return None
 
     async def _exchange(self, request: "Message", client: Call | None) -> "Message | None":

@@ -160,6 +160,7 @@ class TestThere:
     async def test_who_waits_for_an_old_one_asks_the_new_one(
         self,
         node: ControllerNode,
+        quorum: Quorum,
         channel: ControllerChannel,
         other: OtherController,
         autojump_clock: trio.testing.MockClock,
@@ -167,8 +168,14 @@ class TestThere:
         given: list[Any] = []
         channel.submit(request_of(node), given.append)
         await trio.testing.wait_all_tasks_blocked()
-        assert other.asked == 1
         other.answers = [FROM_THERE]
+        before = quorum.address
+        for address in (before, None, before):  # it may still answer, and must not do it twice
+            quorum.address = address
+            channel.controller_moved()
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            assert other.asked == 1
+        quorum.address = Address("127.0.0.1", 9094)
         channel.controller_moved()
         await trio.testing.wait_all_tasks_blocked(0.1)
         assert given == [FROM_THERE]
