@@ -195,6 +195,8 @@ class RandomScene:
         if not self._topics:
             return
         topic, index = self._partition()
+        if self._play.partitions[self._play.topics[topic], index].leader < 0:
+            return  # ours lets it be led at once, if its directory is found; Kafka waits for the next start
         broker_id = self._broker()
         partition = AssignReplicasToDirsRequestPartitionData(partition_index=index)
         placed = AssignReplicasToDirsRequestDirectoryData(

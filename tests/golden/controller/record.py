@@ -35,6 +35,19 @@ SETTINGS = {"broker.session.timeout.ms": "600000", "broker.heartbeat.interval.ms
 """So that none of the brokers is missed during the play."""
 
 
+class NotLeading(Exception):
+    """The controller does not lead its quorum any more: it has met a fault of its own."""
+
+
+class KafkaFell(Exception):
+    """Kafka's controller could not go on with the play."""
+
+    def __init__(self, play: Play) -> None:
+        super().__init__(f"after {len(play.lines)} lines")
+        self.play = play
+        """As far as it came."""
+
+
 class KafkaController:
     """A controller of Kafka's, asked over a connection, whose log is read over another."""
 
@@ -82,12 +95,14 @@ class KafkaController:
         if partition.error_code == ErrorCode.FENCED_LEADER_EPOCH:
             self._leader_epoch = partition.current_leader.leader_epoch
             return self._fetch()
+        if partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            raise NotLeading
         assert partition.error_code == 0, partition
         return partition
 
 
 def record(act: Callable[[Play], Awaitable[None]], *format_arguments: str) -> Play:
-    """What a new controller of Kafka's, formatted so, makes of it."""
+    """What a new controller of Kafka's, formatted so, makes of it; raises ``KafkaFell``."""
     with tempfile.TemporaryDirectory() as folder:
         node = KafkaNode(Path(folder), SETTINGS, roles="controller", node_id=1)
         node.format(*format_arguments)
@@ -103,6 +118,8 @@ def record(act: Callable[[Play], Awaitable[None]], *format_arguments: str) -> Pl
                 await act(play)
 
             trio.run(run)
+        except NotLeading:
+            raise KafkaFell(play) from None
         finally:
             node.stop()
     return play
