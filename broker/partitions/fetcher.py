@@ -28,7 +28,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from storage.errors import DiskFailure
+from storage.errors import DiskFailure, StorageError
 
 if TYPE_CHECKING:
     from broker.network.node_client import NodeClient
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 LATEST: Final = -1
 EARLIEST: Final = -2
 """ListOffsets' names for the ends of a log."""
+
+FAILURES_TOLD_FROM: Final = 4
+"""The operator hears of a partition that cannot be fetched after so many tries."""
 
 LOOK_SECONDS: Final = 0.5
 """So often the leader is told of log starts that have moved without it, by this broker's retention."""
@@ -52,6 +55,9 @@ there may be nothing for half a second.  The request is given up with its connec
 
 NAMED_ANEW_MAX: Final = 500
 """A fetcher of more partitions lets new ones wait, as Kafka does: it would have to name them all."""
+
+RETRY_SECONDS: Final = 1.0
+"""Before a checkpoint is tried again for which there was no room."""
 
 QUOTA_SECONDS_MAX: Final = 1.0
 """The longest that a throttled partition rests: the limit may be another one by then."""
@@ -349,6 +355,9 @@ class Fetcher:
         except DiskFailure as failure:
             self._note_failure(follower, failure)
             return Outcome.RESTS
+        except StorageError as damage:
+            self._give_up(follower, damage)
+            return Outcome.FAILED
         if data.records:
             if self._is_throttled(follower):
                 self._fetchers.quota.record(len(data.records))
@@ -397,15 +406,22 @@ class Fetcher:
             self._to_cut.append(follower)
         elif outcome is Outcome.RESTS:
             self._rest([follower])
-            self._services.log.warn_seldom(
-                f"{name} is not fetched from broker {self._leader_id} for a while: {follower.problem}",
-                about=f"fetching of {name}",
-            )
+            if follower.failures >= FAILURES_TOLD_FROM:  # a leader may be new, and some know of it sooner
+                self._services.log.warn_seldom(
+                    f"{name} is not fetched from broker {self._leader_id} for a while: {follower.problem}",
+                    about=f"fetching of {name}",
+                )
         elif outcome is Outcome.FAILED:
             self._services.log.warn(
                 f"{name} is not fetched from broker {self._leader_id} until another leadership: "
                 f"{follower.problem}"
             )
+
+    def _give_up(self, follower: Follower, damage: StorageError) -> None:
+        """As in Kafka, a log with which something unexpected is the matter holds up no others."""
+        follower.problem = str(damage)
+        follower.has_failed = True
+        self._see_to(follower, Outcome.FAILED)
 
     def _note_failure(self, follower: Follower, failure: DiskFailure) -> None:
         if not self._manager.note_failure_of(follower.log, failure):
@@ -493,6 +509,9 @@ class Fetcher:
                 or self._followers.get(follower.key) is not follower
             ):
                 continue
+            if follower.retry_at > trio.current_time():
+                self._to_cut.append(follower)
+                continue
             self._touched[follower.key] = None
             home = self._manager.places.homes.get((follower.topic, follower.partition))
             if home is not None:
@@ -511,25 +530,46 @@ class Fetcher:
         try:
             for follower, cut in pending:
                 follower.log.lower_recovery_point(cut.offset)
-            if pending:
-                await self._services.run_blocking(directory.begin_checkpoint())
+            if pending and not await self._write_checkpoint(directory):
+                self._rest(logs)
+                return
             now_ms = self._services.clock.now_ms()
             for follower, cut in cuts:
                 if follower.ended is None and follower.cut is cut and follower.log is logs[follower]:
-                    follower.truncate(now_ms=now_ms)
+                    try:
+                        follower.truncate(now_ms=now_ms)
+                    except DiskFailure as failure:
+                        if not self._manager.note_failure(directory, failure):
+                            raise
+                        return
+                    except StorageError as damage:
+                        self._give_up(follower, damage)
                     self._manager.was_cut(follower.log, cut.offset)
-            if pending:
+            while pending:
                 with trio.CancelScope(shield=True):
-                    await self._services.run_blocking(directory.begin_checkpoint())
-        except DiskFailure as failure:
-            if not self._manager.note_failure(directory, failure):
-                raise
+                    if await self._write_checkpoint(directory):
+                        break
+                # Until then a power cut could bring back what is gone, behind what is appended.
+                await trio.sleep(RETRY_SECONDS)
         finally:
             for follower, _ in cuts:
                 follower.is_busy = False
                 self._let_go(follower)
                 if follower.cut is not None and self._followers.get(follower.key) is follower:
-                    self._to_cut.append(follower)  # another one, or of another log
+                    self._to_cut.append(follower)  # this one still, or another
         for follower, cut in cuts:
             if cut.data is not None and self._followers.get(follower.key) is follower:
                 await self._take_one(follower, follower.wanted(), cut.data)
+
+    async def _write_checkpoint(self, directory: "LogDirectory") -> bool:
+        """Whether it was written, or need not be, because the directory is offline."""
+        try:
+            await self._services.run_blocking(directory.begin_checkpoint())
+        except DiskFailure as failure:
+            if self._manager.note_failure(directory, failure):
+                return True
+            self._services.log.warn_seldom(
+                f"logs in {directory.path} cannot be cut yet: {failure}", about=f"cuts in {directory.path}"
+            )
+            return False
+        return True

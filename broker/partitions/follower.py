@@ -69,8 +69,8 @@ class Follower(Replica):
     """
 
     __slots__ = (
-        "_failures",
         "cut",
+        "failures",
         "has_failed",
         "is_busy",
         "lag",
@@ -109,7 +109,8 @@ class Follower(Replica):
         self.has_failed = False
         self.retry_at = 0.0
         """Trio's time before which nothing is fetched."""
-        self._failures = 0
+        self.failures = 0
+        """How often in a row nothing could be fetched."""
         self.lag: int | None = None
         """How far the log end is behind the leader's high watermark; None until the leader has said."""
         self.cut: Cut | None = None
@@ -197,7 +198,7 @@ class Follower(Replica):
                 return outcome
             if not self._is_led_in(asked.leader_epoch):
                 return Outcome.GOES_ON  # somebody else leads since the write began
-        self._failures = 0
+        self.failures = 0
         log = self.log
         self.lag = max(data.high_watermark - log.log_end, 0)
         is_higher = data.high_watermark > log.high_watermark
@@ -284,8 +285,8 @@ class Follower(Replica):
 
     def rest(self, now: float, longest_seconds: float) -> None:
         """Fetch nothing for a while, which is the longer the more often this comes."""
-        seconds = min(FIRST_PAUSE_SECONDS * (1 << min(self._failures, 20)), longest_seconds)
-        self._failures += 1
+        seconds = min(FIRST_PAUSE_SECONDS * (1 << min(self.failures, 20)), longest_seconds)
+        self.failures += 1
         self.retry_at = now + seconds
 
     def truncate(self, *, now_ms: int) -> None:

@@ -30,6 +30,7 @@ from protocol.messages.list_offsets import (
 from protocol.schema import Message
 from protocol.stored.metadata_records import PartitionChangeRecord, PartitionRecord, TopicRecord
 from protocol.uuids import ZERO_UUID
+from storage.errors import CorruptFile
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import PartitionLog
 from tests.broker.partitions.one_broker import NODE_ID, PATH, OneBroker, one_broker, setting_records, settle
@@ -462,6 +463,46 @@ async def test_a_log_that_has_diverged_is_cut_between_two_checkpoints(clock: Moc
             assert it.log("t", index).leader_epochs.entries == ((0, 0), (1, 1))
         assert it.log("t").recovery_point == 1
         assert it.broker.threads_run - threads == 2, "one checkpoint before and one after, for both"
+
+
+async def test_a_cut_waits_until_there_is_room_for_its_checkpoints(clock: MockClock) -> None:
+    async with scene() as it:
+        topic_id = it.create_topic("t")
+        for content in (b"a", b"b"):
+            it.leader.append((topic_id, 0), content)
+        await settle()
+        other = it.nodes.leaders[OTHER]
+        other.append((topic_id, 0), b"a")
+        other.append((topic_id, 0), b"c", epoch=1)
+        for _ in range(3):
+            it.broker.file_system.refuse(
+                "write", errno.ENOSPC, path_suffix="recovery-point-offset-checkpoint.tmp"
+            )
+        it.change_leader(topic_id, OTHER)
+        await trio.sleep(0.1)
+        assert it.log("t").log_end == 2
+        await trio.sleep(20)
+        assert not it.broker.file_system.refuses
+        assert same(it.log("t"), other.logs[topic_id, 0])
+
+
+async def test_a_damaged_log_does_not_hold_up_others(
+    clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scene() as it:
+        topic_id = it.create_topic("t", 2)
+        await settle()
+
+        def refuse(*_: object, **__: object) -> None:
+            raise CorruptFile("t-0", "nobody expected this")
+
+        monkeypatch.setattr(it.log("t", 0), "writes_of", refuse)
+        for index in range(2):
+            it.leader.append((topic_id, index), b"a")
+        await trio.sleep(1)
+        assert it.log("t", 1).log_end == 1
+        assert it.follower("t", 0).has_failed
+        assert "nobody expected this" in it.broker.lines.getvalue()
 
 
 async def test_who_leads_again_while_its_log_is_cut_waits_for_that(clock: MockClock) -> None:
