@@ -145,6 +145,11 @@ class ErrorCode(IntEnum):
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
 
+    @classmethod
+    def _missing_(cls, value: object) -> "ErrorCode | None":
+        """A number that another node has sent, of a later Kafka, counts as UNKNOWN_SERVER_ERROR."""
+        return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
+
     @property
     def retriable(self) -> bool:
         """Whether Kafka's clients try again by themselves after this error."""

@@ -159,10 +159,7 @@ def _api(key: int) -> str:
 
 
 def _error(code: int) -> str:
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return f"error {code}"
+    return ErrorCode(code).name if code in ErrorCode.__members__.values() else f"error {code}"
 
 
 def _text(value: bytes | None) -> str:
