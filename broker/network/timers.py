@@ -43,6 +43,7 @@ class Timers:
     async def run(self) -> None:
         """Watch until cancelled."""
         while True:
+            self._forget_first()
             with trio.CancelScope(deadline=self._heap[0][0] if self._heap else math.inf) as self._scope:
                 await trio.sleep_forever()
             self._scope = None
@@ -54,6 +55,12 @@ class Timers:
                 except Exception as error:
                     self._log.failure("the deadline of a request was met with an error", error)
                     waiting.fail(error)
+
+    def _forget_first(self) -> None:
+        """Do not wake for those that were answered long before: each fetch of a follower would."""
+        heap = self._heap
+        while heap and (heap[0][2].is_answered or heap[0][2].is_abandoned):
+            heapq.heappop(heap)
 
     def _prune(self) -> None:
         self._heap = [entry for entry in self._heap if not (entry[2].is_answered or entry[2].is_abandoned)]

@@ -82,3 +82,25 @@ async def test_those_without_deadline_are_not_kept() -> None:
     timers.add(Waiting())
     timers.add(Waiting(math.inf, lambda: None))
     assert len(timers) == 0
+
+
+async def test_it_does_not_wake_for_each_that_was_answered_long_ago(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    timers = Timers(Log(io.StringIO()))
+    now = trio.current_time()
+    first: Waiting[object] = Waiting(now + 1, lambda: first.answer("late"))
+    answered: list[Waiting[object]] = [Waiting(now + 2 + index, lambda: None) for index in range(5)]
+    last: Waiting[object] = Waiting(now + 9, lambda: last.answer("late"))
+    for waiting in (first, *answered, last):
+        timers.add(waiting)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(timers.run)
+        await trio.sleep(0.5)
+        for waiting in answered:
+            waiting.answer("in time")
+        await trio.sleep(1)
+        assert (first.is_answered, last.is_answered, len(timers)) == (True, False, 1)
+        await trio.sleep(8)
+        assert last.is_answered
+        nursery.cancel_scope.cancel()
