@@ -62,9 +62,10 @@ class Campaign:
                 if trio.current_time() < quorum.patience_ends:
                     with trio.move_on_at(quorum.patience_ends):
                         await changed.wait()
-                elif quorum.is_voter:
+                elif quorum.may_stand:
                     await self._stand()
-                else:  # it may become one
+                else:  # it may become one, and others may ask for its vote already
+                    quorum.lose_patience()
                     quorum.postpone(self._backoff_max_seconds)
 
     async def _stand(self) -> None:
@@ -86,8 +87,8 @@ class Campaign:
     async def _wins(self, others: Sequence[Voter], epoch: int, *, pre_vote: bool) -> bool:
         """Whether a majority is for this node; if not, the quorum waits before it tries again."""
         quorum = self._quorum
-        granted = 1
-        needed = (len(others) + 1) // 2 + 1
+        granted = int(quorum.is_voter)
+        needed = (len(others) + granted) // 2 + 1
 
         async with trio.open_nursery() as nursery:
 

@@ -68,6 +68,9 @@ class LeaderDuties:
 
     def _care_for_voters(self, nursery: trio.Nursery) -> None:
         raft = self._raft
+        if not raft.replicas.leader_votes and raft.are_voters_committed:
+            self._quorum.hand_over()
+            return
         now = trio.current_time()
         keys = raft.replicas.by_progress()
         for key in keys:

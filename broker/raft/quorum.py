@@ -76,6 +76,8 @@ class Quorum:
         """Whether another node that leads has answered in this epoch, and not fallen silent since."""
         self.successors: Sequence[ReplicaKey] = ()
         """Who is to lead next, if this node has just resigned of its own will."""
+        self._led_epoch = -1
+        """The last one in which this node led, and may still have to."""
         feed.on_publish(self._note_published)
 
     # What everybody may ask
@@ -112,6 +114,15 @@ class Quorum:
         if self.kraft_version == 0:  # then directories do not vote
             return any(voter.id == node_id for voter in voters)
         return find_voter(voters, node_id, self.directory_id) is not None
+
+    @property
+    def may_stand(self) -> bool:
+        """Whether this node may want to lead.
+
+        One that led when its own removal from the voters was not committed yet may alone have that record.
+        Then only it can be elected: it resigns as soon as the others have the record.
+        """
+        return self.is_voter or self._led_epoch == self.epoch
 
     @property
     def leader_address(self) -> Address | None:
@@ -194,6 +205,7 @@ class Quorum:
                 self.leader_id = state.leader_id
             else:  # it has lost what a leader knows, and nobody else has its vote
                 self.voted_id, self.voted_directory_id = self._services.node_id, self.directory_id
+                self._led_epoch = self.epoch
         self._change_role()
 
     def new_leader(self, loaded: Loaded) -> RaftService:
@@ -252,6 +264,8 @@ class Quorum:
         from broker.raft.followed_log import FollowedLog  # who never resigns does not need it
 
         self._services.controller.deactivate()
+        if raft.replicas.leader_votes or not raft.are_voters_committed:
+            self._led_epoch = self.epoch
         known = KRaftNotes(kraft_version=raft.kraft_version, voters=raft.voters)
         next_offset = raft.image.offset + 1
         self.followed = FollowedLog(

@@ -100,6 +100,11 @@ class RaftService:
         return committed if committed > self._epoch_start >= 0 else -1
 
     @property
+    def are_voters_committed(self) -> bool:
+        """Whether the latest voter set is."""
+        return self.high_watermark > self.voters_offset
+
+    @property
     def in_transaction(self) -> bool:
         """Whether the log ends inside a metadata transaction, which only an abort can follow."""
         return self._unfinished is not None
@@ -107,10 +112,10 @@ class RaftService:
     def lead(self, endpoints: tuple[VoterEndpoint, ...], *, elected_in: int | None = None) -> None:
         """Begin a new epoch with this node as leader, whose controller listens at ``endpoints``.
 
-        If others vote as well they have elected this node, in the epoch
-        ``elected_in``, which is noted on disk.  Raises QuorumMismatch if this node does not vote.
+        If others vote as well they have elected this node, in the epoch ``elected_in``, which is noted on
+        disk.  Raises QuorumMismatch if this node neither votes nor was elected.
         """
-        voters = self._check_voters(endpoints)
+        voters = self._check_voters(endpoints, was_elected=elected_in is not None)
         self.endpoints = endpoints
         state = self.log.read_quorum_state()
         noted = 0 if state is None else state.leader_epoch
@@ -186,11 +191,13 @@ class RaftService:
         if self.parked and not self.replicas.is_alone:
             self._wake_parked()
 
-    def _check_voters(self, endpoints: tuple[VoterEndpoint, ...]) -> VoterSet:
+    def _check_voters(self, endpoints: tuple[VoterEndpoint, ...], *, was_elected: bool) -> VoterSet:
         if self.kraft_version == 0:
             return ()
         myself = find_voter(self.voters, self._node_id, self._directory_id)
         if myself is None:
+            if was_elected:
+                return self.voters  # for as long as it takes to commit that it does not vote any more
             raise QuorumMismatch(
                 f"node {self._node_id} is not among the voters of this metadata log: {_shown(self.voters)}"
             )

@@ -66,9 +66,13 @@ class Voting(ControllerNode):
                 nursery.start_soon(self.controller.run)
                 await trio.sleep_forever()
 
+    def end(self) -> None:
+        """Do nothing more, at once."""
+        self._scope.cancel()
+
     def crash(self) -> None:
         """End as by ``kill -9``."""
-        self._scope.cancel()
+        self.end()
         self.kill()
 
 
