@@ -1,7 +1,7 @@
 """Handing the controller over to another node of the cluster, step by step, while everything goes on.
 
-The newcomer copies the metadata already.  It becomes a voter, the others vote no longer, the one that leads
-last, and then it leads.  Each step can be done again: what is done already is passed over.
+The newcomer copies the metadata already.  All others but the one that leads vote no longer, the newcomer
+becomes a voter, the one that leads goes, and then the newcomer leads.  Each step can be done again: what is done already is passed over.
 """
 
 import socket
@@ -23,6 +23,7 @@ from protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartitionData,
     DescribeQuorumRequestTopicData,
+    ReplicaState,
 )
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from protocol.schema import Message
@@ -31,6 +32,12 @@ Found = TypeVar("Found")
 
 ASK_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 0.1
+
+SILENCE_MS: Final = 10_000
+"""A node that copies asks twice a second."""
+
+ARRIVAL_SECONDS: Final = 5.0
+"""So long a node that has just been started may take until the leader knows of it."""
 
 CONTROLLERS: Final = 2
 """DescribeCluster's endpoint type for them (KIP-919)."""
@@ -58,10 +65,15 @@ class HandoverRefused(Exception):
 
 
 class Replica(NamedTuple):
-    """A node with a copy of the metadata log."""
+    """A copy of the metadata log: a node that was formatted anew has another one."""
 
     id: int
     directory_id: bytes
+    last_fetch_ms: int
+    """When it has asked the leader for more, by the leader's clock; of the leader itself: now."""
+
+    def is_same(self, other: "Replica") -> bool:
+        return (self.id, self.directory_id) == (other.id, other.directory_id)
 
 
 class Quorum(NamedTuple):
@@ -74,7 +86,17 @@ class Quorum(NamedTuple):
     """Where the voters' controllers listen."""
 
     def find(self, node_id: int) -> Replica | None:
-        return next((each for each in (*self.voters, *self.observers) if each.id == node_id), None)
+        """The node's copy; a leader knows for some time of one that is gone, too."""
+        replicas = [each for each in (*self.voters, *self.observers) if each.id == node_id]
+        return max(replicas, key=lambda replica: replica.last_fetch_ms, default=None)
+
+    def is_silent(self, replica: Replica) -> bool:
+        """Whether the leader has not heard of a copy lately: a vote of it would be of no use."""
+        now_ms = max((each.last_fetch_ms for each in self.voters if each.id == self.leader_id), default=0)
+        return replica.last_fetch_ms < now_ms - SILENCE_MS
+
+    def votes(self, replica: Replica) -> bool:
+        return any(voter.is_same(replica) for voter in self.voters)
 
     @property
     def voter_ids(self) -> list[int]:
@@ -93,25 +115,43 @@ class Handover:
 
     async def run(self) -> None:
         """Return when the node leads, alone among the voters.  Raises HandoverRefused or NodeUnreachable."""
+        target = await self._find_target()
         quorum = await self._describe()
-        target = quorum.find(self._to)
-        if target is None:
-            raise HandoverRefused(
-                f"node {self._to} does not copy the metadata: start it as a controller of this cluster, "
-                "formatted with --no-initial-controllers"
-            )
         address = await self._find_controller(quorum)
         await self._check_lists(address)
-        if self._to not in quorum.voter_ids:
+        # At most two vote at a time, as Ottla's nodes expect it.
+        others = [voter for voter in quorum.voters if not voter.is_same(target)]
+        for voter in [each for each in others if each.id != quorum.leader_id]:
+            await self._let_go(voter)
+        if not quorum.votes(target):
             await self._until(partial(self._add, target, address))
             self._say(f"node {self._to} votes")
-        quorum = await self._describe()
-        others = [voter for voter in quorum.voters if voter.id != self._to]
-        for voter in sorted(others, key=lambda voter: voter.id == quorum.leader_id):
-            await self._until(partial(self._remove, voter))
-            self._say(f"node {voter.id} votes no longer")
+        for voter in (await self._describe()).voters:
+            if not voter.is_same(target):
+                await self._let_go(voter)
         await self._until(self._leads)
         self._say(f"node {self._to} is the controller")
+
+    async def _find_target(self) -> Replica:
+        quorum = await self._describe()
+        end = trio.current_time() + ARRIVAL_SECONDS
+        while (target := quorum.find(self._to)) is None or quorum.is_silent(target):
+            if trio.current_time() > end:
+                break
+            await trio.sleep(PAUSE_SECONDS)
+            quorum = await self._describe()
+        else:
+            return target
+        raise HandoverRefused(
+            f"node {self._to} copies the metadata no longer: start it"
+            if target is not None
+            else f"node {self._to} does not copy the metadata: start it as a controller of this cluster, "
+            "formatted with --no-initial-controllers"
+        )
+
+    async def _let_go(self, voter: Replica) -> None:
+        await self._until(partial(self._remove, voter))
+        self._say(f"node {voter.id} votes no longer")
 
     async def _leads(self) -> bool:
         quorum = await self._describe()
@@ -119,7 +159,7 @@ class Handover:
 
     async def _add(self, target: Replica, address: Address) -> bool:
         quorum = await self._describe()
-        if self._to in quorum.voter_ids:
+        if quorum.votes(target):
             return True
         name, leader = quorum.listeners[quorum.leader_id][0]
         request = AddRaftVoterRequest(
@@ -133,7 +173,7 @@ class Handover:
 
     async def _remove(self, voter: Replica) -> bool:
         quorum = await self._describe()
-        if voter.id not in quorum.voter_ids:
+        if not quorum.votes(voter):
             return True
         _, leader = quorum.listeners[quorum.leader_id][0]
         request = RemoveRaftVoterRequest(
@@ -165,8 +205,8 @@ class Handover:
         (told,) = answer.topics[0].partitions
         return Quorum(
             told.leader_id,
-            tuple([Replica(each.replica_id, each.replica_directory_id) for each in told.current_voters]),
-            tuple([Replica(each.replica_id, each.replica_directory_id) for each in told.observers]),
+            tuple(map(_replica, told.current_voters)),
+            tuple(map(_replica, told.observers)),
             {
                 node.node_id: [(each.name, Address(each.host, each.port)) for each in node.listeners]
                 for node in answer.nodes
@@ -233,6 +273,10 @@ class Handover:
             except NodeUnreachable:
                 pass  # the leader may just change
             await trio.sleep(PAUSE_SECONDS)
+
+
+def _replica(told: ReplicaState) -> Replica:
+    return Replica(told.replica_id, told.replica_directory_id, told.last_fetch_timestamp)
 
 
 def _read(text: str) -> Address:

@@ -32,8 +32,12 @@ from protocol.messages.describe_quorum import (
     ReplicaState,
 )
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from protocol.uuids import ZERO_UUID
 
 BROKER = Address("127.0.0.1", 9092)
+
+NOW_MS = 1_700_000_000_000
+OLD_ID = bytes(range(16))
 
 
 def controller(node_id: int) -> Address:
@@ -48,6 +52,12 @@ class Cluster:
         self.leader = 1
         self.copies = [1, 2]
         self.list_of_broker = f"{controller(1)},{controller(2)}"
+        self.last_fetch_ms = {1: NOW_MS}
+        """Of copies that are silent, or the leader; the others have asked just now."""
+        self.gone: list[ReplicaState] = []
+        """Copies that are no more, of which the leader still knows."""
+        self.directory_ids: list[bytes] = []
+        """Of who was added."""
         self.refusals: list[ErrorCode] = []
         self.done: list[tuple[str, int]] = []
         monkeypatch.setattr("ottla.handover.NodeClient", self._client)
@@ -98,17 +108,26 @@ class Cluster:
         self.done.append(("add" if is_new else "remove", request.voter_id))
         if is_new:
             self.voters.append(request.voter_id)
+            self.directory_ids.append(request.voter_directory_id)
         else:
             self.voters.remove(request.voter_id)
             self.leader = self.leader if self.leader in self.voters else max(self.voters)
         return answer()
 
     def _quorum(self) -> DescribeQuorumResponse:
-        states = {each: ReplicaState(replica_id=each) for each in self.copies}
+        states = {
+            each: ReplicaState(
+                replica_id=each, last_fetch_timestamp=self.last_fetch_ms.get(each, NOW_MS - 100)
+            )
+            for each in self.copies
+        }
         partition = DescribeQuorumResponsePartitionData(
             leader_id=self.leader,
             current_voters=[states[each] for each in self.voters],
-            observers=[state for each, state in states.items() if each not in self.voters],
+            observers=[
+                *self.gone,
+                *(state for each, state in states.items() if each not in self.voters),
+            ],
         )
         nodes = [
             Node(
@@ -151,7 +170,26 @@ async def test_the_leader_goes_last(cluster: Cluster) -> None:
     cluster.leader = 3
     cluster.list_of_broker = str(controller(1))
     await run(1)
-    assert cluster.done == [("add", 1), ("remove", 2), ("remove", 4), ("remove", 3)]
+    assert cluster.done == [("remove", 2), ("remove", 4), ("add", 1), ("remove", 3)]
+
+
+async def test_a_copy_that_is_gone_does_not_get_the_vote_of_its_node(cluster: Cluster) -> None:
+    cluster.gone = [
+        ReplicaState(replica_id=2, replica_directory_id=OLD_ID, last_fetch_timestamp=NOW_MS - 60_000)
+    ]
+    await run(2)
+    assert cluster.directory_ids == [ZERO_UUID]
+
+
+async def test_a_node_that_has_just_been_started_is_waited_for(
+    cluster: Cluster, autojump_clock: object
+) -> None:
+    cluster.copies = [1]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run, 2)
+        await trio.sleep(3)
+        cluster.copies = [1, 2]
+    assert cluster.done == [("add", 2), ("remove", 1)]
 
 
 async def test_a_copy_that_lags_behind_is_waited_for(cluster: Cluster, autojump_clock: object) -> None:
@@ -164,6 +202,11 @@ async def test_a_copy_that_lags_behind_is_waited_for(cluster: Cluster, autojump_
     ("prepare", "to", "text"),
     [
         (lambda cluster: None, 7, "node 7 does not copy the metadata"),
+        (
+            lambda cluster: cluster.last_fetch_ms.update({2: NOW_MS - 20_000}),
+            2,
+            "node 2 copies the metadata no longer",
+        ),
         (lambda cluster: setattr(cluster, "list_of_broker", str(controller(1))), 2, "would not find node 2"),
         (lambda cluster: setattr(cluster, "list_of_broker", ""), 2, "cannot be asked"),
         (
@@ -173,7 +216,9 @@ async def test_a_copy_that_lags_behind_is_waited_for(cluster: Cluster, autojump_
         ),
     ],
 )
-async def test_refusals(cluster: Cluster, prepare: Callable[[Cluster], None], to: int, text: str) -> None:
+async def test_refusals(
+    cluster: Cluster, prepare: Callable[[Cluster], None], to: int, text: str, autojump_clock: object
+) -> None:
     prepare(cluster)
     with pytest.raises(HandoverRefused, match=text):
         await run(to)
@@ -185,7 +230,10 @@ class TestCommand:
         assert hand_over(["--bootstrap-server", str(BROKER), "--to", "2"]) == 0
         assert capsys.readouterr().out.splitlines()[-1] == "node 2 is the controller"
 
-    def test_a_refusal_is_one_line(self, cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_refusal_is_one_line(
+        self, cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("ottla.handover.ARRIVAL_SECONDS", 0)
         assert hand_over(["--bootstrap-server", str(BROKER), "--to", "7"]) == 2
         assert capsys.readouterr().err.startswith("ottla handover: node 7 does not copy")
 
