@@ -1,7 +1,8 @@
 """What other brokers and their clients ask the controller, through the wire form of requests and answers."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -16,6 +17,11 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.headers import RequestHeader, ResponseHeader
 from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsRequestDirectoryData,
@@ -29,11 +35,22 @@ from protocol.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.messages.metadata import MetadataRequest
+from protocol.messages.unregister_broker import UnregisterBrokerRequest
+from protocol.messages.unregister_controller import UnregisterControllerRequest
+from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from protocol.principal import ANONYMOUS, encode_principal
-from protocol.schema import Message
+from protocol.schema import Message, Struct
 from tests.broker.controller.node import CONTROLLER, ControllerNode
 from tests.broker.controller.other_brokers import FAR_AHEAD, OtherBroker
 from tests.broker.metadata.records import directory, uuid
@@ -341,3 +358,70 @@ class TestWhereAnotherNodeIsTheController:
             ):
                 refused = await ask(node, request, answer)
                 assert refused.error_code == ErrorCode.NOT_CONTROLLER
+
+    @pytest.mark.parametrize(
+        ("request_", "version"),
+        [
+            (TestEnvelope.CREATION, 7),
+            (DeleteTopicsRequest(topics=[DeleteTopicState(name="a")], timeout_ms=1000), 6),
+            (CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="a", count=3)], timeout_ms=1000), 3),
+            (
+                ElectLeadersRequest(
+                    topic_partitions=[TopicPartitions(topic="a", partitions=[0])], timeout_ms=1000
+                ),
+                2,
+            ),
+            (
+                AlterPartitionReassignmentsRequest(
+                    topics=[
+                        ReassignableTopic(
+                            name="a", partitions=[ReassignablePartition(partition_index=0, replicas=[1])]
+                        )
+                    ],
+                    timeout_ms=1000,
+                ),
+                1,
+            ),
+            (
+                IncrementalAlterConfigsRequest(
+                    resources=[
+                        AlterConfigsResource(
+                            resource_type=2,
+                            resource_name="a",
+                            configs=[AlterableConfig(name="retention.ms", value="1")],
+                        )
+                    ]
+                ),
+                1,
+            ),
+            (
+                UpdateFeaturesRequest(
+                    feature_updates=[FeatureUpdateKey(feature="share.version", max_version_level=1)],
+                    timeout_ms=1000,
+                ),
+                2,
+            ),
+            (UnregisterBrokerRequest(broker_id=2), 0),
+            (UnregisterControllerRequest(controller_id=2), 0),
+        ],
+        ids=lambda value: type(value).__name__ if isinstance(value, Message) else str(value),
+    )
+    async def test_what_clients_want_is_refused(self, request_: Message, version: int) -> None:
+        async with started() as node:
+            await make(node, "a", 1)
+            node.controller.deactivate()
+            module = import_module(type(request_).__module__)
+            answer_type = getattr(module, type(request_).__name__.replace("Request", "Response"))
+            answer = await ask(node, request_, answer_type, version)
+            assert ErrorCode.NOT_CONTROLLER in set(codes_in(answer))
+
+
+def codes_in(answer: Struct) -> Iterator[int]:
+    """Every error code, on all levels."""
+    for field in answer.declared_fields:
+        value = getattr(answer, field.name)
+        if field.name == "error_code":
+            yield value
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Struct):
+                yield from codes_in(each)
