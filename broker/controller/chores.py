@@ -30,7 +30,9 @@ class Chores:
         self._services = services
         self._sessions = sessions
         self._look_interval_ms: float = config.get("broker.session.timeout.ms") / LOOKS_PER_SESSION
-        self._expected_ms = now_ms
+        self._looked_ms = now_ms
+        self._is_watching = False
+        self._not_before_ms = now_ms
         self._unclean_interval_ms: float = config.get("unclean.leader.election.interval.ms")
         self._unclean_due_ms = now_ms + self._unclean_interval_ms
         self._balance_interval_ms: float = math.inf
@@ -40,19 +42,33 @@ class Chores:
 
     def due_ms(self, now_ms: float) -> float:
         """When to ask for commands again."""
+        self._look(now_ms)
         due_ms: float = min(self._unclean_due_ms, self._balance_due_ms)
         session_end_ms = self._sessions.end_ms()
+        self._is_watching = session_end_ms is not None
         if session_end_ms is not None:
             due_ms = min(due_ms, session_end_ms + 1, now_ms + self._look_interval_ms)
-        self._expected_ms = max(due_ms, now_ms)
-        return due_ms
+        return max(due_ms, self._not_before_ms)
+
+    def _look(self, now_ms: float) -> None:
+        """At the clock: if that has not been done for long, this node was stopped, or kept from its work.
+
+        Those whom it did not hear may have spoken all the time.
+        """
+        pause_ms = now_ms - self._looked_ms - self._look_interval_ms
+        if self._is_watching and pause_ms > self._look_interval_ms:
+            self._sessions.excuse(pause_ms, now_ms)
+        self._looked_ms = now_ms
+
+    def failed(self) -> None:
+        """Something could not be written: nothing is tried again at once."""
+        self._not_before_ms = monotonic_ms() + self._look_interval_ms
 
     def take_due(self, now_ms: float) -> Iterator[Command[None]]:
         """The commands for what is due now; each begins to wait for its next time."""
-        late_ms = now_ms - self._expected_ms
-        if late_ms > self._look_interval_ms:
-            # It was stopped, or kept from its work: those whom it did not hear may have spoken all the time.
-            self._sessions.excuse(late_ms)
+        self._look(now_ms)
+        if now_ms < self._not_before_ms:
+            return
         session_end_ms = self._sessions.end_ms()
         if session_end_ms is not None and now_ms > session_end_ms:
             yield self._fence

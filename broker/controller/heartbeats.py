@@ -83,15 +83,17 @@ def fence_stale_broker(
 ) -> Decision[int | None]:
     """Fence the broker that was silent longest, if that is too long; the reply is its id.
 
-    None if there is nobody to fence, which includes incarnations that have been followed by others.
+    None if there is nobody to fence.  The session lasts until the broker is found fenced: so one whose record
+    could not be written is not forgotten.
     """
-    stale = sessions.take_stale(now_ms)
-    broker = None if stale is None else image.brokers.get(stale.broker_id)
-    if stale is None or broker is None or broker.epoch != stale.broker_epoch or broker.fenced:
-        return Decision([], None)
-    sessions.end_shutdown(broker.id)
-    fencing = fence_broker(image, broker.id, broker.epoch, topic_rules)
-    return LongDecision(fencing.records, broker.id)
+    while (stale := sessions.find_stale(now_ms)) is not None:
+        broker = image.brokers.get(stale.broker_id)
+        if broker is not None and broker.epoch == stale.broker_epoch and not broker.fenced:
+            sessions.end_shutdown(broker.id)
+            fencing = fence_broker(image, broker.id, broker.epoch, topic_rules)
+            return LongDecision(fencing.records, broker.id)
+        sessions.end(stale.broker_id, stale.broker_epoch)
+    return Decision([], None)
 
 
 def _state(broker: BrokerImage, sessions: BrokerSessions) -> BrokerState:

@@ -233,9 +233,16 @@ class ControllerService:
         return self._chores.due_ms(monotonic_ms()) / 1000
 
     def _submit_chores(self) -> None:
-        if self._chores is not None:
-            for command in self._chores.take_due(monotonic_ms()):
-                self.submit(command, _ignore)
+        chores = self._chores
+        if chores is None:
+            return
+
+        def done(outcome: object) -> None:
+            if isinstance(outcome, KafkaError):
+                chores.failed()
+
+        for command in chores.take_due(monotonic_ms()):
+            self.submit(command, done)
 
     async def _make_snapshot(self) -> None:
         """If one is due.  It only saves time and space, so the broker can do without."""

@@ -59,30 +59,27 @@ class BrokerSessions:
         return heard_ms is not None and not self._is_over(heard_ms, now_ms)
 
     def end(self, broker_id: int, broker_epoch: int) -> None:
-        """This incarnation was let go: the next one need not wait until it can be taken for dead."""
+        """This incarnation is gone: the next one need not wait until it can be taken for dead."""
         self._heard.pop(Incarnation(broker_id, broker_epoch), None)
 
-    def excuse(self, pause_ms: float) -> None:
+    def excuse(self, pause_ms: float, now_ms: float) -> None:
         """For so long this node itself has not listened: nobody's silence of that time counts."""
-        for incarnation in self._heard:
-            self._heard[incarnation] += pause_ms
+        for incarnation, heard_ms in self._heard.items():
+            self._heard[incarnation] = min(heard_ms + pause_ms, now_ms)
 
     def end_ms(self) -> float | None:
-        """After which time ``take_stale`` finds somebody, if nobody is heard until then."""
+        """After which time ``find_stale`` finds somebody, if nobody is heard until then."""
         for heard_ms in self._heard.values():
             return heard_ms + self._timeout_ms
         return None
 
-    def take_stale(self, now_ms: float) -> Incarnation | None:
-        """The one that was silent longest, if for too long; its session has ended with this answer.
+    def find_stale(self, now_ms: float) -> Incarnation | None:
+        """The one that was silent longest, if for too long: it is to be fenced, and its session to be ended.
 
         One at a time, so that the next decision sees what this one has changed.
         """
         for incarnation, heard_ms in self._heard.items():
-            if self._is_over(heard_ms, now_ms):
-                del self._heard[incarnation]
-                return incarnation
-            break
+            return incarnation if self._is_over(heard_ms, now_ms) else None
         return None
 
     def _is_over(self, heard_ms: float, now_ms: float) -> bool:

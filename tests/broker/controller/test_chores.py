@@ -1,5 +1,6 @@
 """What the controller does of itself: it misses brokers, and gives leadership back."""
 
+import errno
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
@@ -96,6 +97,16 @@ class TestSessions:
             await trio.sleep(8)
             assert not fenced(node, 2)
             await trio.sleep(1.1)
+            assert fenced(node, 2)
+
+    async def test_what_could_not_be_written_is_tried_again(self, autojump_clock: MockClock) -> None:
+        async with started() as node:
+            await OtherBroker(node, 2).come()
+            await trio.sleep(8)
+            node.file_system.refuse("write", errno.ENOSPC, path_suffix=".log")
+            await trio.sleep(1.1)
+            assert not fenced(node, 2)
+            await trio.sleep(1.2)
             assert fenced(node, 2)
 
     async def test_a_pause_of_the_controller_is_nobody_else_s_silence(self, mock_clock: MockClock) -> None:

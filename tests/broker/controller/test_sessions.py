@@ -36,31 +36,42 @@ class TestSessions:
         sessions.begin(IMAGE, 0)
         assert sessions.is_alive(IMAGE.brokers[OWN], 1 << 40)
         stale = []
-        while (found := sessions.take_stale(1 << 40)) is not None:
+        while (found := sessions.find_stale(1 << 40)) is not None:
             stale.append(found.broker_id)
+            sessions.end(*found)
         assert stale == [2, 3]
 
     def test_a_controller_without_a_broker_hears_of_all(self) -> None:
         sessions = BrokerSessions(9000, None)
         sessions.heard(OWN, 100, 0)
-        assert sessions.take_stale(9001) == Incarnation(OWN, 100)
+        assert sessions.find_stale(9001) == Incarnation(OWN, 100)
 
     def test_a_new_controller_gives_everybody_a_whole_session(self, sessions: BrokerSessions) -> None:
         sessions.heard(2, 100, 0)
         sessions.begin(IMAGE, 8000)
-        assert sessions.take_stale(17_000) is None
+        assert sessions.find_stale(17_000) is None
         assert sessions.end_ms() == 17_000
         assert not sessions.is_alive(IMAGE.brokers[4], 8000)
 
-    def test_the_stale_are_found_one_at_a_time_and_once(self, sessions: BrokerSessions) -> None:
+    def test_the_stale_are_found_one_at_a_time(self, sessions: BrokerSessions) -> None:
         sessions.heard(2, 100, 0)
         sessions.heard(3, 100, 1)
         sessions.heard(2, 100, 2)
-        assert sessions.take_stale(9001) is None
-        assert sessions.take_stale(9002) == Incarnation(3, 100)
-        assert sessions.take_stale(9002) is None
-        assert sessions.take_stale(9003) == Incarnation(2, 100)
+        assert sessions.find_stale(9001) is None
+        assert sessions.find_stale(9002) == Incarnation(3, 100)
+        sessions.end(3, 100)
+        assert sessions.find_stale(9002) is None
+        assert sessions.find_stale(9003) == Incarnation(2, 100)
+        sessions.end(2, 100)
         assert sessions.end_ms() is None
+
+    def test_a_pause_is_added_and_makes_nobody_heard_in_the_future(self, sessions: BrokerSessions) -> None:
+        sessions.heard(2, 100, 0)
+        sessions.heard(3, 100, 8000)
+        sessions.excuse(5000, 10_000)
+        assert sessions.end_ms() == 14_000
+        sessions.end(2, 100)
+        assert sessions.end_ms() == 19_000
 
 
 class TestProgress:
