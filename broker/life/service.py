@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 LEAVE_SECONDS_MAX: Final = 300.0
 """How long a stopping broker waits while the controller has no leave for it yet, as in Kafka."""
 
+LINGER_SECONDS: Final = 0.5
+"""How long a node stays that is the controller of others, after its broker could go: it may be that all are
+told to stop, one after the other."""
+
 
 class BrokerLife:
     """Tells the controller of this broker, and the broker what the controller thinks of it.
@@ -105,7 +109,9 @@ class BrokerLife:
             changed = self._changed
             with trio.move_on_at(give_up_at):
                 await changed.wait()
-        if services.quorum.is_leader:  # the others cannot be let go by anybody else
+        if services.quorum.is_leader:  # nobody else could let the others go
+            with trio.move_on_after(LINGER_SECONDS):
+                await self._wait_until(lambda: self._others_are_leaving)
             with trio.move_on_after(session_seconds):
                 await self._wait_until(lambda: not self._others_are_leaving)
 

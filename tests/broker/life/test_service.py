@@ -14,6 +14,7 @@ from broker.life.channel import ControllerChannel
 from broker.life.heartbeat import BrokerState
 from broker.life.service import BrokerLife, open_life
 from broker.metadata.feed import Publish
+from broker.metadata.image import MetadataImage
 from broker.metadata.replay import MetadataChanges
 from broker.raft.quorum import Quorum
 from protocol.error_codes import ErrorCode
@@ -243,3 +244,28 @@ async def test_its_own_controller_lets_a_lone_broker_go_at_once(autojump_clock: 
     async with at.open() as life:
         await life.leave()
         assert at.elsewhere.asked == []
+
+
+async def test_the_controller_s_own_broker_goes_when_all_who_want_to_have_gone(autojump_clock: Clock) -> None:
+    def cluster(*, leaving: bool, fenced: bool) -> MetadataImage:
+        other = broker(2, epoch=7, fenced=fenced)
+        other.in_controlled_shutdown = leaving
+        return image_of(broker(NODE_ID, epoch=EPOCH), other)
+
+    at = Broker()
+    at.elsewhere.is_leader = True
+    at.services.metadata.image = cluster(leaving=False, fenced=False)
+    at.elsewhere.heartbeat = lambda _: BrokerHeartbeatResponse(is_fenced=True, should_shut_down=True)
+
+    async def stop_the_other() -> None:
+        await trio.sleep(0.25)  # it is told a moment later
+        at.elsewhere.publish(cluster(leaving=True, fenced=False), MetadataChanges())
+        await trio.sleep(3)
+        at.elsewhere.publish(cluster(leaving=True, fenced=True), MetadataChanges())
+
+    async with at.open() as life, trio.open_nursery() as nursery:
+        await life.serve()
+        nursery.start_soon(stop_the_other)
+        before = trio.current_time()
+        await life.leave()
+        assert trio.current_time() == pytest.approx(before + 3.25)
