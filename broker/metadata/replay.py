@@ -489,8 +489,10 @@ def changed_partition(before: PartitionImage, record: stored.PartitionChangeReco
     replicas = before.replicas if record.replicas is None else tuple(record.replicas)
     if record.directories is not None:
         directories = tuple(record.directories)
-    elif replicas == before.replicas:
-        directories = before.directories
+    elif replicas == before.replicas or any(map(any, before.directories)):
+        directories = (
+            before.directories
+        )  # also of other replicas, where theirs have the same in the same order
     else:  # written before level 17, which says where replicas lie
         directories = (bytes(16),) * len(replicas)
     if len(directories) != len(replicas):

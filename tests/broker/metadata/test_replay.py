@@ -12,6 +12,7 @@ from broker.metadata.image import (
 from broker.metadata.replay import Replay, ReplayError, apply
 from protocol.schema import Message
 from protocol.stored import metadata_records as stored
+from protocol.uuids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from tests.broker.metadata.golden import LOGS, SNAPSHOTS, load_golden_snapshot, replay_golden
 from tests.broker.metadata.records import (
     after,
@@ -178,6 +179,23 @@ class TestPartitionChanges:
             eligible_leader_replicas=(2,),
             last_known_elr=(1,),
         )
+
+    def test_other_replicas_in_the_same_directories(self) -> None:
+        """Nobody has said yet where a replica lies, or will: a record has only what differs."""
+        made = partition([1])
+        made.directories = [UNASSIGNED_DIRECTORY]
+        image = image_of(topic("a", TOPIC, made))
+        record = stored.PartitionChangeRecord(partition_id=0, topic_id=TOPIC, replicas=[2], isr=[2], leader=2)
+        changed = after(image, record).topics["a"].partitions[0]
+        assert (changed.replicas, changed.directories) == ((2,), (UNASSIGNED_DIRECTORY,))
+
+    def test_other_replicas_where_nobody_says_where_they_lie(self) -> None:
+        made = partition([1])
+        made.directories = [MIGRATING_DIRECTORY]
+        image = image_of(topic("a", TOPIC, made))
+        record = stored.PartitionChangeRecord(partition_id=0, topic_id=TOPIC, replicas=[1, 2])
+        changed = after(image, record).topics["a"].partitions[0]
+        assert changed.directories == (MIGRATING_DIRECTORY,) * 2
 
     def test_empty_lists_empty_what_null_leaves(self) -> None:
         image = image_of(topic("a", TOPIC, partition([1], [], elr=[1], last_known_elr=[1])))
