@@ -33,6 +33,9 @@ IDLE_MAX: Final = 4
 FORWARDED_MAX: Final = 16
 """Requests of clients that are put to the controller at once; more have to wait for each other."""
 
+PARTS: Final = ("topics", "responses", "results", "entries")
+"""Of an answer that has no error of the whole: what each has its own."""
+
 NOWHERE: Final = Address("", 0)
 
 Done = Callable[[Any], None]
@@ -300,7 +303,9 @@ def _when_answered(waiting: "Waiting[Message]", callback: Callable[[], None]) ->
 
 def says_not_controller(answer: "Message") -> bool:
     """Whether the node that answered is not the active controller (any more)."""
-    parts = [answer, *(getattr(answer, "topics", None) or ())]
+    parts = [answer]
+    for name in PARTS:
+        parts += getattr(answer, name, None) or ()
     return any(getattr(part, "error_code", 0) == ErrorCode.NOT_CONTROLLER for part in parts)
 
 

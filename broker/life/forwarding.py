@@ -15,7 +15,6 @@ from protocol.principal import ANONYMOUS, encode_principal
 
 if TYPE_CHECKING:
     from broker.network.call import Call
-    from protocol.primitives import Buffer
     from protocol.schema import Message
 
 TIMEOUT_SECONDS: Final = 60.0
@@ -24,8 +23,8 @@ TIMEOUT_SECONDS: Final = 60.0
 _THROTTLE = struct.Struct(">i")
 
 
-def forward(frame: "Buffer", call: "Call", response: "type[Message]") -> Waiting[bytes]:
-    """What becomes of the request in ``frame``, header included: the body of the controller's answer.
+def forward(envelope: EnvelopeRequest, call: "Call", response: "type[Message]") -> Waiting[bytes]:
+    """What becomes of the request in ``envelope``, which is that of ``call``: the body of the answer to it.
 
     ``response`` is the class of that.  Fails with REQUEST_TIMED_OUT if the controller does not answer, with
     UNKNOWN_SERVER_ERROR if it does not take envelopes of ours, and with CloseConnection if it does not know
@@ -45,7 +44,7 @@ def forward(frame: "Buffer", call: "Call", response: "type[Message]") -> Waiting
         waiting.answer(body)
 
     channel = call.services.channel
-    channel.submit(sealed(bytes(frame), call), done, timeout_seconds=TIMEOUT_SECONDS)
+    channel.submit(envelope, done, timeout_seconds=TIMEOUT_SECONDS)
     return waiting
 
 

@@ -126,8 +126,8 @@ class Dispatcher:
         else:
             call = Call(services, connection, key, version, correlation_id, client_id, now_ms)
         try:
-            if api.is_forwarded and not services.channel.is_local and not connection.listener.is_controller:
-                answer: object = self._forward(api, frame, call)
+            if api.is_forwarded and not connection.listener.is_controller:
+                answer: object = self._ask_controller(api, frame, request, call)
             else:
                 answer = api.module.handle(request, call)
             if isinstance(answer, Waiting):
@@ -144,11 +144,43 @@ class Dispatcher:
         except Exception as error:
             return self._encode_failure(api, request, call, error)
 
-    def _forward(self, api: "ServedApi", frame: memoryview, call: Call) -> Waiting[bytes]:
-        """Let the active controller answer, which is on another node (KIP-590)."""
-        from broker.life.forwarding import forward  # a node that is alone needs none
+    def _ask_controller(self, api: "ServedApi", frame: memoryview, request: Message, call: Call) -> object:
+        """Let the active controller answer, wherever it is (KIP-590)."""
+        if self._services.channel.is_local:
+            answer: object = api.module.handle(request, call)
+            if isinstance(answer, Waiting) and not answer.is_answered:
+                return self._or_successor(api, request, call, answer)
+            return answer
+        from broker.life.forwarding import forward, sealed  # a node that is alone needs none
 
-        return forward(frame, call, api.response)
+        return forward(sealed(bytes(frame), call), call, api.response)
+
+    def _or_successor(
+        self, api: "ServedApi", request: Message, call: Call, here: Waiting[Any]
+    ) -> Waiting[Any]:
+        """What this node's controller answers, or another one, if it has handed its office over meanwhile."""
+        waiting: Waiting[Any] = Waiting(here.deadline, here.expire)
+
+        def answered() -> None:
+            if self._services.channel.is_local:
+                waiting.answer_with(here.result)
+                return
+            from broker.life.channel import says_not_controller
+            from broker.life.forwarding import enveloped, forward
+
+            try:
+                answer = here.result()
+            except Exception as error:
+                waiting.fail(error)
+                return
+            if says_not_controller(answer):
+                forward(enveloped(request, call.version, call), call, api.response).pass_on(waiting)
+            else:
+                waiting.answer(answer)
+
+        here.notify(answered)
+        waiting.on_abandoned(here.abandon)
+        return waiting
 
     def finish(self, pending: "PendingRequest") -> list[Part]:
         """The answer of a request that had to wait.  Raises ``CloseConnection`` and nothing else."""

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 import trio
+import trio.testing
 
 from broker.apis.table import served
 from broker.errors import CloseConnection
@@ -57,7 +58,7 @@ class Desk:
     def __init__(self) -> None:
         node = ControllerNode()
         node.start()
-        services = node.services
+        self.services = services = node.services
         self.channel = Elsewhere()
         services.channel = cast(ControllerChannel, self.channel)
         services.quotas = ClientQuotas(services.config, services.clock)
@@ -138,6 +139,38 @@ class TestRequests:
         desk.channel.answer(EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         with pytest.raises(CloseConnection):
             desk.answered(CreateTopicsResponse)
+
+
+class TestSuccession:
+    async def test_what_this_node_cannot_decide_any_more_another_one_does(self, desk: Desk) -> None:
+        desk.channel.is_local = True
+        desk.ask(CREATE)
+        assert isinstance(desk.outcome, PendingRequest)
+        assert desk.channel.asked == []
+        desk.channel.is_local = False
+        services = desk.services
+        services.controller.deactivate()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(services.controller.run)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        (envelope,) = desk.channel.asked
+        assert isinstance(envelope, EnvelopeRequest)
+        assert envelope.request_data == desk.frame
+        answer = CreateTopicsResponse()
+        desk.channel.answer(inside(answer))
+        assert desk.answered(CreateTopicsResponse) == answer
+
+    async def test_what_it_has_decided_stands(self, desk: Desk) -> None:
+        desk.channel.is_local = True
+        desk.ask(CREATE)
+        services = desk.services
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(services.controller.run)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert [topic.error_code for topic in desk.answered(CreateTopicsResponse).topics] == [0]
+        assert desk.channel.asked == []
 
 
 class TestConfigs:
