@@ -1,7 +1,8 @@
 """Handing the controller over to another node of the cluster, step by step, while everything goes on.
 
 The newcomer copies the metadata already.  All others but the one that leads vote no longer, the newcomer
-becomes a voter, the one that leads goes, and then the newcomer leads.  Each step can be done again: what is done already is passed over.
+becomes a voter, the one that leads goes, and then the newcomer leads.  Each step can be done again: what is
+done already is passed over.
 """
 
 import socket
@@ -117,7 +118,7 @@ class Handover:
         """Return when the node leads, alone among the voters.  Raises HandoverRefused or NodeUnreachable."""
         target = await self._find_target()
         quorum = await self._describe()
-        address = await self._find_controller(quorum)
+        address = await self._until(partial(self._find_controller, quorum))
         await self._check_lists(address)
         # At most two vote at a time, as Ottla's nodes expect it.
         others = [voter for voter in quorum.voters if not voter.is_same(target)]
@@ -213,8 +214,8 @@ class Handover:
             },
         )
 
-    async def _find_controller(self, quorum: Quorum) -> Address:
-        """Where the controller of the node that is to lead listens."""
+    async def _find_controller(self, quorum: Quorum) -> Address | None:
+        """Where the controller of the node that is to lead listens; None if it has not registered yet."""
         if quorum.listeners.get(self._to):
             return quorum.listeners[self._to][0][1]
         _, leader = quorum.listeners[quorum.leader_id][0]
@@ -222,7 +223,7 @@ class Handover:
         for node in (await self._ask(leader, request)).brokers:
             if node.broker_id == self._to:
                 return Address(node.host, node.port)
-        raise HandoverRefused(f"node {self._to} has not registered as a controller")
+        return None
 
     async def _check_lists(self, address: Address) -> None:
         """Refuse if there is a broker that would not find the new controller after a restart.
@@ -263,7 +264,7 @@ class Handover:
         finally:
             client.close()
 
-    async def _until(self, ask: Callable[[], Awaitable[Found]]) -> Found:
+    async def _until(self, ask: Callable[[], Awaitable[Found | None]]) -> Found:
         """What is answered at last; whoever cannot be reached is asked again."""
         while True:
             try:

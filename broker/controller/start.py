@@ -145,7 +145,7 @@ def _activate(services: "Services", raft: RaftService, *, elected_in: int | None
     controller = register_controller(
         raft.latest,
         services.node_id,
-        services.identifiers.uuid(),
+        services.quorum.incarnation_id,
         [Endpoint(*endpoint) for endpoint in endpoints],
         SUPPORTED_FEATURES,
     )

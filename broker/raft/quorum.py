@@ -54,6 +54,8 @@ class Quorum:
         self.directory_id = directory_id
         """Of the directory with the metadata log, under which this node may vote."""
         self.endpoints = tuple(endpoints)
+        self.incarnation_id = services.identifiers.uuid()
+        """Of this run of the controller."""
         self.leader_id = NOBODY
         self.epoch = 0
         self.voted_id = NOBODY
@@ -409,6 +411,7 @@ class Quorum:
     async def _follow(self, followed: "FollowedLog") -> None:
         from broker.raft.campaign import Campaign
         from broker.raft.observer import Observer
+        from broker.raft.registration import ControllerRegistration
 
         if self.patience_ends == math.inf:
             self._be_patient()
@@ -416,6 +419,7 @@ class Quorum:
             nursery.start_soon(Observer(self._services, self, followed).run, self._caught_up.set)
             if "controller" in self._services.config.get("process.roles"):
                 nursery.start_soon(Campaign(self._services, self).run)
+                nursery.start_soon(ControllerRegistration(self._services, self).run)
 
 
 def _static_voters(services: "Services") -> VoterSet:

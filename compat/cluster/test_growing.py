@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compat.broker_process import ROOT
-from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in, stamp
+from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaNode, kafka_in, stamp
 from compat.cluster.quorum import add_voter, ask, leads, voters
 from compat.free_ports import free_ports
 from compat.oracle.kafka import KafkaNode
@@ -283,3 +283,56 @@ def test_ottla_grows_into_a_cluster_of_kafka_and_retires(kafka_jars: Path, tmp_p
             b"%d" % number for number in range(transacted.done)
         ]
         assert committed(first.bootstrap) == offset
+
+
+def test_a_cluster_of_kafka_shrinks_to_a_lone_ottla(kafka_jars: Path, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        ottla = OttlaNode(tmp_path / "ottla")
+        place = tmp_path / "kafka"
+        place.mkdir()
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        (place / "addresses").write_text(" ".join(addresses))
+        controllers = f"{addresses[1]},{ottla.controller}"
+        kafka = KafkaNode(place, SMALL_CLUSTER, node_id=KAFKAS[0], controllers=controllers)
+        kafka.format()
+        kafka.start()
+        stack.callback(kafka.kill)
+        cluster_id = stamp(kafka.data, "cluster.id")
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        for future in admin.create_topics([NewTopic(PLAIN, 1, 1), NewTopic(TRANSACTED, 1, 1)]).values():
+            future.result(30)
+
+        ottla.settings["controller.quorum.bootstrap.servers"] = controllers
+        overrides = [f"--override={name}={value}" for name, value in ottla.settings.items()]
+        command = ["-m", "ottla", "format", "-t", cluster_id, "-N", "--data", str(ottla.data), *overrides]
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        ottla.start()
+        stack.callback(ottla.kill)
+
+        cluster = Cluster(ottla, [kafka])
+        plain = Client(writing(cluster.bootstrap))
+        transacted = Client(transacting(cluster.bootstrap))
+        with plain, transacted:
+            plain.wait_for(30)
+            transacted.wait_for(5)
+            offset = commit_as_group(cluster.bootstrap)
+            cluster.place([OTTLA_ID], [PLAIN, TRANSACTED, *INTERNAL], through=kafka.bootstrap)
+            plain.wait_for(30)
+            command = ["-m", "ottla", "handover", "--bootstrap-server", kafka.bootstrap, "--to", "1"]
+            done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
+            assert done.returncode == 0, done.stderr
+            assert leads(ottla.controller)
+            plain.wait_for(30)
+            kafka.stop()
+            plain.wait_for(30)
+            transacted.wait_for(5)
+        assert plain.failure is None
+        assert transacted.failure is None
+        ottla.stop()
+        ottla.start()
+        assert read(ottla.bootstrap, PLAIN, plain.done) == [b"%d" % number for number in range(plain.done)]
+        assert read(ottla.bootstrap, TRANSACTED, transacted.done) == [
+            b"%d" % number for number in range(transacted.done)
+        ]
+        assert committed(ottla.bootstrap) == offset

@@ -8,9 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from broker.controller.automatic_topics import topic_defaults
-from broker.controller.topics import NewTopic, create_topics
-from broker.metadata.image import Endpoint
+from broker.controller.decision import Decision
+from broker.metadata.image import Endpoint, ResourceType
 from broker.network.call import Address
 from broker.raft.quorum import Quorum
 from broker.raft.voter_changes import KRaftVersions, open_voter_changes
@@ -18,6 +17,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
 from protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest
+from protocol.messages.controller_registration import ControllerRegistrationRequest
 from protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from protocol.messages.update_raft_voter import (
@@ -27,6 +27,7 @@ from protocol.messages.update_raft_voter import (
 )
 from protocol.messages.update_raft_voter import Listener as UpdatedListener
 from protocol.messages.vote import VoteRequest
+from protocol.stored.metadata_records import ConfigRecord
 from storage.node_files import read_quorum_state
 from tests.broker.controller.node import CONTROLLER, METADATA, ControllerNode
 from tests.broker.raft.wires import BOOTSTRAP, LEADER, Wires
@@ -133,9 +134,14 @@ class Pair:
 
 
 async def make(node: Voting, name: str) -> None:
-    await node.controller.perform(
-        lambda image: create_topics(image, [NewTopic(name, 1, 1)], topic_defaults(node.services))
-    )
+    """Let the controller write something down."""
+    record = ConfigRecord(resource_type=ResourceType.GROUP, resource_name=name, name="a.setting", value="1")
+    await node.controller.perform(lambda image: Decision([(record, 0)], None))
+
+
+def made(node: Voting) -> set[str]:
+    """What was written down, as far as the node knows."""
+    return {name for kind, name in node.image.configs if kind == ResourceType.GROUP}
 
 
 @pytest.fixture
@@ -179,20 +185,20 @@ class TestComing:
             await pair.share()
             wires.cut.add(LEADER)
             await trio.sleep(0.6)
-            made = trio.Event()
+            is_made = trio.Event()
 
             async def make_it() -> None:
                 await make(pair.first, "t")
-                made.set()
+                is_made.set()
 
             nursery.start_soon(make_it)
             await trio.sleep(0.5)
-            assert not made.is_set()
-            assert "t" not in pair.first.image.topics
+            assert not is_made.is_set()
+            assert "t" not in made(pair.first)
             wires.cut.clear()
             with trio.fail_after(1):
-                await made.wait()
-            assert "t" in pair.first.image.topics
+                await is_made.wait()
+            assert "t" in made(pair.first)
 
     async def test_one_that_lags_behind_must_wait(self, wires: Wires, autojump_clock: object) -> None:
         async with pair_of(wires) as pair:
@@ -220,6 +226,20 @@ class TestComing:
             assert await pair.add(pair.first, pair.second) == ErrorCode.NOT_LEADER_OR_FOLLOWER
             assert await pair.remove(pair.first, pair.second) == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
+    async def test_a_copy_that_may_vote_registers_as_a_controller(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        async with pair_of(wires) as pair:
+            await pair.until(lambda: 2 in pair.first.image.controllers)
+            told = pair.first.image.controllers[2]
+            assert told.incarnation_id == pair.second.quorum.incarnation_id
+            assert [(at.name, at.port) for at in told.endpoints] == [("CONTROLLER", SECOND.port)]
+            await trio.sleep(10)
+            assert len(asked(wires, ControllerRegistrationRequest)) == 1
+            pair.crash(pair.second)
+            pair.start(pair.second)
+            await pair.until(lambda: len(asked(wires, ControllerRegistrationRequest)) == 2)
+
 
 class TestGoing:
     async def test_the_leader_goes_and_the_other_one_leads_at_once(
@@ -240,7 +260,7 @@ class TestGoing:
                 await make(pair.first, "refused")
             await make(pair.second, "after")
             await pair.until_same()
-            assert {"before", "after"} <= pair.first.image.topics.keys()
+            assert {"before", "after"} <= made(pair.first)
             assert not pair.first.quorum.is_voter
             assert (pair.first.quorum.leader_id, pair.first.quorum.epoch) == (2, 2)
 
@@ -258,7 +278,7 @@ class TestGoing:
             await pair.until_leads(pair.first)
             await make(pair.first, "back")
             await pair.until_same()
-            assert {"there", "back"} <= pair.second.image.topics.keys()
+            assert {"there", "back"} <= made(pair.second)
             assert pair.first.quorum.epoch == 3
 
     async def test_the_other_one_goes_again(self, wires: Wires, autojump_clock: object) -> None:
@@ -313,7 +333,7 @@ class TestCrashes:
             leader = pair.first if pair.first.controller.is_active else pair.second
             await make(leader, "after")
             await pair.until_same()
-            assert {"before", "after"} <= pair.first.image.topics.keys()
+            assert {"before", "after"} <= made(pair.first)
 
     @pytest.mark.parametrize("seed", range(5))
     async def test_the_old_leader_goes_on_as_a_follower_or_is_elected(
@@ -332,7 +352,7 @@ class TestCrashes:
             leader = pair.first if pair.first.controller.is_active else pair.second
             await make(leader, "after")
             await pair.until_same()
-            assert {"before", "after"} <= leader.image.topics.keys()
+            assert {"before", "after"} <= made(leader)
             assert leader.quorum.epoch >= 2
 
     async def test_who_lacks_records_is_not_elected(self, wires: Wires, autojump_clock: object) -> None:
@@ -353,7 +373,7 @@ class TestCrashes:
             wires.cut.clear()
             await pair.until_leads(pair.first)
             await pair.until_same()
-            assert "undecided" in pair.second.image.topics
+            assert "undecided" in made(pair.second)
             assert not pair.second.controller.is_active
 
     async def test_a_vote_is_remembered(self, wires: Wires, autojump_clock: object) -> None:

@@ -5,13 +5,10 @@ from random import Random
 import pytest
 import trio
 
-from broker.controller.decision import Decision
-from broker.metadata.image import ResourceType
 from broker.raft.voter_changes import KRaftVersions
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
-from protocol.stored.metadata_records import ConfigRecord
-from tests.broker.raft.test_handover import Pair, Voting
+from tests.broker.raft.test_handover import Pair, Voting, made, make
 from tests.broker.raft.wires import Wires
 
 SEEDS = range(12)
@@ -19,17 +16,6 @@ SEEDS = range(12)
 STEPS = 60
 
 MAKE_SECONDS = 3.0
-
-
-async def note(node: Voting, name: str) -> None:
-    """Let the controller write something down."""
-    record = ConfigRecord(resource_type=ResourceType.GROUP, resource_name=name, name="a.setting", value="1")
-    await node.controller.perform(lambda image: Decision([(record, 0)], None))
-
-
-def notes(node: Voting) -> set[str]:
-    """What was written down, as far as the node knows."""
-    return {name for kind, name in node.image.configs if kind == ResourceType.GROUP}
 
 
 class History:
@@ -120,7 +106,7 @@ class History:
             return False
         try:
             with trio.move_on_after(MAKE_SECONDS) as scope:
-                await note(node, name)
+                await make(node, name)
         except KafkaError:
             return False
         return not scope.cancelled_caught
@@ -158,10 +144,10 @@ class History:
         with trio.fail_after(60):
             while not await self.is_noted("last"):  # noqa: ASYNC110  # as in ``Pair.until``
                 await trio.sleep(0.1)
-        await self.pair.until(lambda: all("last" in notes(node) for node in self.nodes))
+        await self.pair.until(lambda: all("last" in made(node) for node in self.nodes))
         self.check()
         for node in self.nodes:
-            assert set(self.acknowledged) <= notes(node)
+            assert set(self.acknowledged) <= made(node)
         end = min(node.quorum.high_watermark for node in self.nodes)
         logs = [list(node.quorum.log.batches(node.quorum.log.log.log_start, end)) for node in self.nodes]
         shared = min(len(log) for log in logs)

@@ -28,7 +28,7 @@ class Wires:
         """May look at each answer, and change it, before it arrives."""
         self.cut: set[Address] = set()
         """Who cannot be reached just now."""
-        for module in ("observer", "campaign", "duties"):
+        for module in ("observer", "campaign", "duties", "registration"):
             monkeypatch.setattr(f"broker.raft.{module}.NodeClient", self._client)
 
     @property
