@@ -226,13 +226,14 @@ class BrokerLife:
 
     @property
     def _rests(self) -> bool:
-        """Whether there is nothing to tell: the controller is this node's own, and all is well."""
-        lifecycle, services = self.lifecycle, self._services
+        """Whether there is nothing to tell a controller of this node, since the broker is not fenced."""
+        services, lifecycle = self._services, self.lifecycle
         if not (
             services.quorum.is_leader and lifecycle.is_registered and lifecycle.state is BrokerState.RUNNING
         ):
             return False
-        return self._is_known_as_unfenced
+        own = services.image.brokers.get(services.node_id)
+        return own is None or not own.fenced  # unregistered by an operator, it stays so
 
     async def _wait_for_turn(self) -> bool:
         """Wait until the controller is to be asked something; False once it is not any more."""

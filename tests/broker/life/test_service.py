@@ -228,6 +228,8 @@ async def test_a_node_with_its_own_controller_says_nothing_while_all_is_well(aut
         await life.wait_caught_up()
         await life.serve()
         await trio.sleep(60)
+        at.elsewhere.publish(image_of(), MetadataChanges())  # an operator has unregistered it
+        await trio.sleep(60)
         assert at.elsewhere.asked == []
         assert life.broker_epoch == epoch
         at.elsewhere.is_leader = False  # it hands the controller over
