@@ -76,7 +76,7 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Waiting[FetchRe
     find = partitions.leader_for if only_leaders else partitions.replica_for
 
     def read_again() -> Round:
-        return read_partitions(find, context.partitions, reader, max_bytes, before=result)
+        return read_partitions(find, context.partitions, reader, max_bytes, has_waited=True)
 
     result = read_partitions(find, context.partitions, reader, max_bytes)
     if result.must_answer or result.size_bytes >= min_bytes or request.max_wait_ms <= 0:
@@ -121,6 +121,7 @@ def reader_of(request: FetchRequest, call: Call, replica_id: int, isolation: Iso
             FetchIsolation.LOG_END,
             replica_id=replica_id,
             broker_epoch=request.replica_state.replica_epoch if call.version >= REPLICA_STATE_VERSION else -1,
+            now_ms=call.received_ms,
             holds_back=lambda leader: partitions.holds_back(leader, replica_id),
         )
     if request.rack_id and call.version >= FOLLOWER_READS_VERSION:

@@ -12,6 +12,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
+    from broker.partitions.replica import Replica
     from protocol.messages.fetch import FetchPartition, FetchRequest
 
 INITIAL_EPOCH = 0
@@ -50,6 +51,8 @@ class WantedPartition:
         "fetch_offset",
         "key",
         "last_fetched_epoch",
+        "last_reading",
+        "last_replica",
         "log_start",
         "max_bytes",
         "told_high_watermark",
@@ -75,6 +78,10 @@ class WantedPartition:
         self.max_bytes = request.partition_max_bytes
         self.current_leader_epoch = request.current_leader_epoch
         self.last_fetched_epoch = request.last_fetched_epoch
+        self.last_reading: Reading | None = None
+        """What came of it last, if that was nothing at all."""
+        self.last_replica: Replica | None = None
+        """Who was read then."""
         self.log_start = request.log_start_offset
 
     def would_tell(self, news: "Reading") -> bool:

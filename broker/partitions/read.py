@@ -61,7 +61,7 @@ def end_for(replica: Replica, isolation: FetchIsolation | IsolationLevel) -> int
 class Reader:
     """Who reads, and what is to be done for that."""
 
-    __slots__ = ("broker_epoch", "holds_back", "isolation", "preferred_replica", "replica_id")
+    __slots__ = ("broker_epoch", "holds_back", "isolation", "now_ms", "preferred_replica", "replica_id")
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class Reader:
         *,
         replica_id: int = NO_REPLICA,
         broker_epoch: int = -1,
+        now_ms: int = 0,
         holds_back: Callable[[Leader], bool] | None = None,
         preferred_replica: Callable[[Leader, int], int] | None = None,
     ) -> None:
@@ -77,6 +78,8 @@ class Reader:
         """Negative for consumers."""
         self.broker_epoch = broker_epoch
         """In which the follower has registered; -1 if it does not say."""
+        self.now_ms = now_ms
+        """When a follower's request came."""
         self.holds_back = holds_back
         """Whether a follower gets no records of a partition now, because of its quota."""
         self.preferred_replica = preferred_replica
@@ -103,24 +106,40 @@ class Round:
         self.size_bytes = 0
         self.must_answer = False
 
-    def still_holds(self, index: int, wanted: WantedPartition, isolation: FetchIsolation) -> bool:
-        """Whether reading this partition, of which nothing was read, would come to the same again."""
-        if index >= len(self.readings):
-            return False
-        reading, replica = self.readings[index], self.replicas[index]
-        if reading.wanted is not wanted or replica is None or replica.ended is not None:
-            return False
-        log = replica.log
-        return (
-            wanted.fetch_offset == (log.log_end if isolation is LOG_END else end_for(replica, isolation))
-            and not reading.records_size_bytes
-            and not reading.error_code
-            and reading.diverging is None
-            and reading.high_watermark == log.high_watermark
-            and reading.last_stable == log.last_stable
-            and reading.log_start == log.log_start
-            and wanted.current_leader_epoch in (NO_EPOCH, replica.leader_epoch)
-        )
+
+def nothing_new(wanted: WantedPartition, isolation: FetchIsolation) -> Replica | None:
+    """Who was read last, if reading it again would come to the same, which was nothing; else None."""
+    reading, replica = wanted.last_reading, wanted.last_replica
+    if reading is None or replica is None or replica.ended is not None:
+        return None
+    log = replica.log
+    if (
+        wanted.fetch_offset == (log.log_end if isolation is LOG_END else end_for(replica, isolation))
+        and reading.high_watermark == log.high_watermark
+        and reading.log_start == log.log_start
+        and wanted.current_leader_epoch in (NO_EPOCH, replica.leader_epoch)
+        and reading.last_stable == log.last_stable
+        and (reading.aborted is not None) is (isolation is TXN_COMMITTED)
+    ):
+        return replica
+    return None
+
+
+def is_there_still(replica: Replica, wanted: WantedPartition, reader: Reader) -> bool:
+    """Note that a follower which is in sync is where it was; False if more has to be looked at."""
+    replication = replica.replication if isinstance(replica, Leader) else None
+    follower = None if replication is None else replication.followers.get(reader.replica_id)
+    if (
+        replication is None
+        or follower is None
+        or reader.replica_id not in replication.isr
+        or follower.log_end != wanted.fetch_offset
+        or follower.log_start != wanted.log_start
+        or follower.broker_epoch != reader.broker_epoch
+    ):
+        return False
+    follower.last_fetch_ms = follower.last_caught_up_ms = reader.now_ms
+    return True
 
 
 def read_partitions(
@@ -129,14 +148,14 @@ def read_partitions(
     reader: Reader,
     max_bytes: int,
     *,
-    before: Round | None = None,
+    has_waited: bool = False,
 ) -> Round:
     """Read in the order given, until ``max_bytes`` are reached.
 
     What does not exist is told behind the rest, as Kafka does.  So that readers make
     progress, the first batch of the first partition which has any comes whole, whatever the limits.
-    ``before`` is what came of it when this request, which has waited, read first: it says nothing new about
-    where its sender stands, and where nothing has happened since it is not read again.
+    ``has_waited`` is whether this request has read the partitions before: then it says nothing new about
+    where its sender stands.  Where nothing has happened since the last reading, nothing is read.
     """
     result = Round()
     isolation = reader.isolation
@@ -146,13 +165,15 @@ def read_partitions(
     left = max_bytes
     nothing_yet = True
     nobody = True
-    has_waited = before is not None
-    for index, wanted in enumerate(partitions):
-        if before is not None and before.still_holds(index, wanted, isolation):
-            nobody = False
-            result.readings.append(before.readings[index])
-            result.replicas.append(before.replicas[index])
-            continue
+    for wanted in partitions:
+        if wanted.last_reading is not None:
+            last = nothing_new(wanted, isolation) if reader.preferred_replica is None else None
+            if last is not None and (not is_follower or has_waited or is_there_still(last, wanted, reader)):
+                nobody = False
+                result.readings.append(wanted.last_reading)
+                result.replicas.append(last)
+                continue
+            wanted.last_reading = wanted.last_replica = None
         try:
             replica = find(wanted.key, wanted.current_leader_epoch)
         except KafkaError as error:
@@ -196,6 +217,8 @@ def read_partitions(
             result.size_bytes += size
         elif reading.error_code or reading.diverging is not None or reading.preferred_replica != NO_REPLICA:
             result.must_answer = True
+        else:
+            wanted.last_reading, wanted.last_replica = reading, replica
     unknown = unknown_topics + unknown_partitions
     result.readings += unknown
     result.replicas += [None] * len(unknown)

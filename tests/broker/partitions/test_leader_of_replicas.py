@@ -13,7 +13,7 @@ from protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceResponse
 from protocol.stored.metadata_records import PartitionChangeRecord
@@ -305,6 +305,70 @@ async def test_an_offset_out_of_range_moves_nothing() -> None:
         assert cluster.fetched(2, 5).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert cluster.leader.replication is not None
         assert cluster.leader.replication.followers[2].log_end == -1
+
+
+def session_request(cluster: Replicated, session_id: int, number: int, offset: int | None = None) -> Any:
+    """A request of broker 2 that goes on with a session; it names the partition if it has got further."""
+    wanted = FetchPartition(partition=0, fetch_offset=offset or 0, current_leader_epoch=5, log_start_offset=0)
+    wanted.partition_max_bytes = 1 << 20
+    topics = [FetchTopic(topic_id=cluster.topic_id, partitions=[wanted])]
+    return FetchRequest(
+        replica_state=ReplicaState(replica_id=2),
+        min_bytes=1,
+        session_id=session_id,
+        session_epoch=number,
+        topics=[] if offset is None else topics,
+    )
+
+
+async def test_a_follower_that_has_everything_stays_in_sync_without_saying_so_again(
+    autojump_clock: MockClock,
+) -> None:
+    async with replicated(isr=(1, 2)) as cluster:
+        session_id = cluster.broker.ask(session_request(cluster, 0, 0, 0), 17).session_id
+        replication = cluster.leader.replication
+        assert replication is not None
+        for number in range(1, 8):
+            cluster.broker.clock.wall_ms += 10_000
+            answer = cluster.broker.ask(session_request(cluster, session_id, number), 17)
+            assert (answer.error_code, answer.responses) == (0, [])
+            assert replication.followers[2].last_caught_up_ms == cluster.broker.clock.wall_ms
+        cluster.produce(acks=1)
+        assert replication.propose_shrinking(1, cluster.broker.clock.wall_ms) is None
+        (topic,) = cluster.broker.ask(session_request(cluster, session_id, 8), 17).responses
+        assert topic.partitions[0].records != b""
+        assert cluster.broker.ask(session_request(cluster, session_id, 9, 1), 17).responses == []
+        (topic,) = cluster.broker.ask(session_request(cluster, session_id, 10), 17).responses
+        assert (cluster.high_watermark, topic.partitions[0].high_watermark) == (1, 1)
+
+
+async def test_a_session_without_news_hears_of_what_happens_to_its_partition() -> None:
+    async with replicated(isr=(1, 2)) as cluster:
+        session_id = cluster.broker.ask(session_request(cluster, 0, 0, 0), 17).session_id
+        assert cluster.broker.ask(session_request(cluster, session_id, 1), 17).responses == []
+        cluster.change(leader=1)  # in another epoch
+        (topic,) = cluster.broker.ask(session_request(cluster, session_id, 2), 17).responses
+        assert topic.partitions[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
+        cluster.change(leader=2)
+        (topic,) = cluster.broker.ask(session_request(cluster, session_id, 3), 17).responses
+        assert topic.partitions[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
+        cluster.broker.delete_topic(cluster.topic_id)
+        (topic,) = cluster.broker.ask(session_request(cluster, session_id, 4), 17).responses
+        assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_a_session_without_news_is_of_one_registration() -> None:
+    async with replicated(isr=(1, 2)) as cluster:
+        request = session_request(cluster, 0, 0, 0)
+        request.replica_state.replica_epoch = cluster.broker.image.brokers[2].epoch
+        session_id = cluster.broker.ask(request, 17).session_id
+        assert cluster.leader.replication is not None
+        cluster.change(isr=[1])
+        cluster.broker.register(2)
+        later = session_request(cluster, session_id, 1)
+        later.replica_state.replica_epoch = request.replica_state.replica_epoch
+        (topic,) = cluster.broker.ask(later, 17).responses
+        assert topic.partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 # The in-sync set
