@@ -411,7 +411,14 @@ async def feature_levels(play: Play) -> None:
     await play.make("without-elr", [153, 154])
     await play.propose("without-elr", [153])
     await play.beat(153, want_fence=True)
+    await update("eligible.leader.replicas.version", 1)
     await play.beat(153)
+    await play.propose("without-elr", [153, 154])
+    await play.beat(154, want_fence=True)
+    await play.beat(153, want_fence=True)
+    await play.beat(154)
+    await play.make("with-elr", [154, 153])
+    await update("metadata.version", 25, 2)
 
 
 SCENES: Final[tuple[Scene, ...]] = (
