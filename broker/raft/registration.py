@@ -1,18 +1,21 @@
-"""A controller that does not lead tells the one that does where it listens and what it supports (KIP-919)."""
+"""A controller that does not lead tells the one that does where it listens and what it supports.
 
-from typing import TYPE_CHECKING, Final
+All register, so that brokers and tools know them (KIP-919).  If a voter listens elsewhere than the record of
+the voters says, it lets that be changed, too (KIP-853).
+"""
+
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from broker.metadata.features import SUPPORTED_FEATURES
 from broker.network.node_client import NodeClient, NodeUnreachable
+from broker.raft.voters import KRAFT_VERSIONS, find_voter
 from protocol.error_codes import ErrorCode
-from protocol.messages.controller_registration import (
-    ControllerRegistrationRequest,
-    ControllerRegistrationResponse,
-    Feature,
-    Listener,
-)
+from protocol.messages.controller_registration import ControllerRegistrationRequest, Feature, Listener
+from protocol.messages.update_raft_voter import KRaftVersionFeature, UpdateRaftVoterRequest
+from protocol.messages.update_raft_voter import Listener as VoterListener
+from protocol.schema import Message
 
 if TYPE_CHECKING:
     from broker.raft.quorum import Quorum
@@ -35,24 +38,39 @@ class ControllerRegistration:
         self._quorum = quorum
 
     async def run(self) -> None:
-        """Register whenever the metadata do not name this run of the controller."""
-        pause = self._services.config.get("controller.quorum.retry.backoff.ms") / 1000
+        """Tell it whenever the metadata do not name this run of the controller, or the voters its address."""
+        first_pause = self._services.config.get("controller.quorum.retry.backoff.ms") / 1000
+        pause = first_pause
         while True:
-            if not self._is_wanted:
-                await trio.sleep(LOOK_SECONDS)
-            elif await self._register():
-                await trio.sleep(LOOK_SECONDS)  # by then the metadata ought to say so
+            is_told = True
+            if self._must_register:
+                is_told = await self._register()
+            if self._must_update:
+                is_told &= await self._update()
+            if is_told:
+                pause = first_pause
+                await trio.sleep(LOOK_SECONDS)  # by then what was told ought to be in the log
             else:
                 await trio.sleep(pause)
                 pause = min(pause * 2, PAUSE_SECONDS_MAX)
 
     @property
-    def _is_wanted(self) -> bool:
+    def _must_register(self) -> bool:
         image = self._services.image
         if image.metadata_version < FIRST_LEVEL:
             return False
         own = image.controllers.get(self._services.node_id)
         return own is None or own.incarnation_id != self._quorum.incarnation_id
+
+    @property
+    def _must_update(self) -> bool:
+        quorum = self._quorum
+        own = find_voter(quorum.voters, self._services.node_id, quorum.directory_id)
+        if own is None or quorum.kraft_version < 1 or not quorum.hears_leader:
+            return False
+        return {(at.name.upper(), *at[1:]) for at in own.endpoints} != {
+            (at.name.upper(), *at[1:]) for at in quorum.endpoints
+        }
 
     async def _register(self) -> bool:
         """Whether the leader has taken it."""
@@ -66,23 +84,45 @@ class ControllerRegistration:
                 for name, (low, high) in SUPPORTED_FEATURES.items()
             ],
         )
+        answer = await self._ask(request)
+        if answer is None:
+            return False
+        if answer.error_code not in (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER):
+            self._services.log.warn_seldom(
+                f"this controller may not register: {answer.error_message or answer.error_code}"
+            )
+        return not answer.error_code
+
+    async def _update(self) -> bool:
+        """Whether the leader has taken where this voter listens."""
+        services, quorum = self._services, self._quorum
+        low, high = KRAFT_VERSIONS
+        request = UpdateRaftVoterRequest(
+            cluster_id=services.cluster_id,
+            current_leader_epoch=quorum.epoch,
+            voter_id=services.node_id,
+            voter_directory_id=quorum.directory_id,
+            listeners=[
+                VoterListener(name=name, host=host, port=port) for name, host, port in quorum.endpoints
+            ],
+            kraft_version_feature=KRaftVersionFeature(min_supported_version=low, max_supported_version=high),
+        )
+        answer = await self._ask(request)
+        return answer is not None and not answer.error_code
+
+    async def _ask(self, request: Message) -> Any:
+        """The leader's answer; None if there is none."""
+        services = self._services
         client = NodeClient(
             services.transport,
-            quorum.controller_address,
+            self._quorum.controller_address,
             client_id=f"controller-{services.node_id}-registration",
         )
         timeout_ms = services.config.get("controller.quorum.request.timeout.ms")
         try:
-            answer: ControllerRegistrationResponse = await client.ask(
-                request, timeout_seconds=timeout_ms / 1000
-            )
+            return await client.ask(request, timeout_seconds=timeout_ms / 1000)
         except NodeUnreachable as error:
             services.log.warn_seldom(f"this controller could not register: {error}")
-            return False
+            return None
         finally:
             client.close()
-        if answer.error_code not in (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER):
-            services.log.warn_seldom(
-                f"this controller may not register: {answer.error_message or answer.error_code}"
-            )
-        return not answer.error_code

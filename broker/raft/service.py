@@ -68,7 +68,7 @@ class RaftService:
         self.replicas = Replicas(ReplicaKey(node_id, directory_id))
         """The other nodes that copy the log."""
         self.parked: dict[Callable[[], None], None] = {}
-        """Called, once, when there is more to copy or more is committed: the fetches that wait for it."""
+        """Called, once and in turn, when there is more to copy or to commit: the fetches that wait for it."""
         self.on_commit: Callable[[], None] = _nothing
         """Called when another voter's fetch has committed something."""
         self.has_company = trio.Event()

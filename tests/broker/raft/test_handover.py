@@ -428,3 +428,16 @@ class TestUpdates:
             assert (await update(request)).error_code == ErrorCode.VOTER_NOT_FOUND
             request.listeners = []
             assert (await update(request)).error_code == ErrorCode.INVALID_REQUEST
+
+    async def test_one_that_is_back_elsewhere_is_found_there(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            pair.crash(pair.second)
+            pair.second.at = Address("127.0.0.1", 9095)
+            pair.second.controller_endpoints = [Endpoint("CONTROLLER", "127.0.0.1", 9095)]
+            pair.start(pair.second)
+            await pair.until(lambda: pair.first.quorum.voter_address(2) == pair.second.at)
+            await trio.sleep(5)
+            assert len(asked(wires, UpdateRaftVoterRequest)) == 1
