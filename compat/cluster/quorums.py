@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from compat.free_ports import free_ports
 from compat.oracle.java import run_tool
-from compat.oracle.kafka import START_TIMEOUT_SECONDS, KafkaNode
+from compat.oracle.kafka import START_TIMEOUT_SECONDS, KafkaNode, kept_addresses
 from compat.probe import answers_api_versions
 
 FIRST_ID = 101
@@ -27,15 +26,10 @@ class KafkaQuorum:
         *,
         roles: str = "broker,controller",
     ) -> None:
-        ports = iter(free_ports(2 * count))
-        addresses = [(f"127.0.0.1:{next(ports)}", f"127.0.0.1:{next(ports)}") for _ in range(count)]
-        self.controllers = ",".join(controller for _, controller in addresses)
+        places = {node_id: folder / f"kafka-{node_id}" for node_id in range(FIRST_ID, FIRST_ID + count)}
+        self.controllers = ",".join(kept_addresses(place)[1] for place in places.values())
         self.nodes: dict[int, KafkaNode] = {}
-        for number, both in enumerate(addresses):
-            node_id = FIRST_ID + number
-            place = folder / f"kafka-{node_id}"
-            place.mkdir(parents=True)
-            (place / "addresses").write_text(" ".join(both))
+        for node_id, place in places.items():
             self.nodes[node_id] = KafkaNode(
                 place,
                 settings,

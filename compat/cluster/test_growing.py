@@ -1,338 +1,40 @@
-"""A lone Ottla becomes a cluster of Apache Kafka, and retires, while clients go on: the growing path."""
+"""One Ottla broker grows into a cluster of Apache Kafka, and back; its controller moves amid kills."""
 
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import random
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
-from compat.broker_process import ROOT
-from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaNode, kafka_in, stamp
-from compat.cluster.quorum import add_voter, ask, leads, voters
-from compat.free_ports import free_ports
-from compat.oracle.kafka import KafkaNode
-from compat.waiting import wait_until
-from protocol.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from protocol.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
+from compat.cluster.growing import grow_and_return
+from compat.cluster.interrupted_handover import hand_over_and_kill, rounds_by_chance
 
 pytestmark = pytest.mark.slow
 
-KAFKAS = [2, 3]
-ALL = [OTTLA_ID, *KAFKAS]
+RELEASE = "4.2"
+"""Not the newest one, so that a cluster's features grow with it."""
 
-PLAIN, TRANSACTED = "plain", "transacted"
-GROUP = "readers"
-
-INTERNAL = ("__consumer_offsets", "__transaction_state")
+ROUNDS = 8
+"""Each victim at each moment; ``python -m compat.cluster.interrupted_handover`` goes on for longer."""
 
 
-class Cluster:
-    """Ottla, and two nodes of Kafka's that are brokers and controllers."""
-
-    def __init__(self, ottla: OttlaNode, kafkas: list[KafkaNode]) -> None:
-        self.ottla = ottla
-        self.kafkas = kafkas
-        self.bootstrap = ",".join([ottla.bootstrap, *[kafka.bootstrap for kafka in kafkas]])
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
-
-    def partitions(self, topic: str) -> dict[int, tuple[set[int], set[int]]]:
-        """Replicas and in-sync replicas."""
-        found = self.admin.list_topics(topic, timeout=20).topics[topic].partitions
-        return {index: (set(each.replicas), set(each.isrs)) for index, each in found.items()}
-
-    def place(self, replicas: list[int], topics: list[str], *, through: str) -> None:
-        """Let all partitions have these replicas, and wait until they are in sync."""
-        orders = [
-            ReassignableTopic(
-                name=topic,
-                partitions=[
-                    ReassignablePartition(partition_index=index, replicas=replicas)
-                    for index in self.partitions(topic)
-                ],
-            )
-            for topic in topics
-        ]
-        request = AlterPartitionReassignmentsRequest(topics=orders)
-        answer = ask(through, request, AlterPartitionReassignmentsResponse, 1)
-        codes = [each.error_code for topic in answer.responses for each in topic.partitions]
-        assert {answer.error_code, *codes} == {0}
-
-        def is_done() -> bool:
-            asked = ListPartitionReassignmentsRequest()
-            told = ask(through, asked, ListPartitionReassignmentsResponse, 0)
-            return told is not None and not told.error_code and not told.topics
-
-        wait_until(is_done, f"{topics} are on {replicas}", patience_seconds=120)
-        wanted = set(replicas)
-        wait_until(
-            lambda: all(
-                found == (wanted, wanted) for topic in topics for found in self.partitions(topic).values()
-            ),
-            f"{topics} are in sync on {replicas}",
-        )
+@pytest.fixture
+def chance() -> random.Random:
+    seed = random.SystemRandom().randrange(1 << 31)
+    print(f"seed {seed}")
+    return random.Random(seed)
 
 
-class Client:
-    """Work in a thread of its own, one piece after the other, each done again until it succeeds."""
-
-    def __init__(self, work: Callable[[int], None]) -> None:
-        self.done = 0
-        self.failure: BaseException | None = None
-        self._work = work
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> "Client":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            while not self._stop.is_set():
-                self._work(self.done)
-                self.done += 1
-        except BaseException as error:
-            self.failure = error
-
-    def wait_for(self, more: int) -> None:
-        goal = self.done + more
-        wait_until(lambda: self.done >= goal or self.failure, f"{more} pieces more", patience_seconds=120)
-        assert self.failure is None, self.failure
+def test_ottla_grows_into_a_cluster_of_kafka_and_back(
+    kafka_jars: Path, tmp_path: Path, chance: random.Random
+) -> None:
+    said: list[str] = []
+    broken = grow_and_return(tmp_path, chance, said.append, release=RELEASE)
+    assert broken == [], said
 
 
-def writing(bootstrap: str) -> Callable[[int], None]:
-    """One record at a time, by an idempotent producer."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": 0}
-    )
-
-    def work(number: int) -> None:
-        failed: list[KafkaError] = []
-
-        def note(error: KafkaError | None, _: Message) -> None:
-            if error is not None:
-                failed.append(error)
-
-        producer.produce(PLAIN, b"%d" % number, on_delivery=note)
-        assert producer.flush(120) == 0
-        assert failed == []
-
-    return work
-
-
-def transacting(bootstrap: str) -> Callable[[int], None]:
-    """One record a transaction; one that is aborted is done again."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": "grower", "transaction.timeout.ms": 60_000}
-    )
-    producer.init_transactions(120)
-
-    def work(number: int) -> None:
-        while True:
-            try:
-                producer.begin_transaction()
-                producer.produce(TRANSACTED, b"%d" % number)
-                producer.commit_transaction(120)
-                return
-            except KafkaException as error:
-                if not error.args[0].txn_requires_abort():
-                    raise
-                producer.abort_transaction(120)
-
-    return work
-
-
-def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
-    """The committed records of a topic's only partition."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "checker", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes] = []
-
-    def has_all() -> bool:
-        found.extend(message.value() or b"" for message in consumer.consume(500, 0.5))
-        return len(found) >= count
-
-    try:
-        wait_until(has_all, f"{count} records of {topic} are read")
-    finally:
-        consumer.close()
-    return found
-
-
-def commit_as_group(bootstrap: str) -> int:
-    """Read something in a group, and commit; returns the offset."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": GROUP,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.subscribe([PLAIN])
-    last: list[Message] = []
-
-    def has_some() -> bool:
-        last.extend(message for message in consumer.consume(50, 1) if message.error() is None)
-        return bool(last)
-
-    try:
-        wait_until(has_some, "the group reads")
-        consumer.commit(message=last[-1], asynchronous=False)
-        return (last[-1].offset() or 0) + 1
-    finally:
-        consumer.close()
-
-
-def committed(bootstrap: str) -> int:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    try:
-        (found,) = consumer.committed([TopicPartition(PLAIN, 0)], timeout=60)
-        return int(found.offset)
-    finally:
-        consumer.close()
-
-
-@contextmanager
-def grown(folder: Path) -> Iterator[Cluster]:
-    """Ottla with data, and Kafka's nodes as brokers and observers of its quorum."""
-    with ExitStack() as stack:
-        ottla = OttlaNode(folder / "ottla")
-        addresses = [[f"127.0.0.1:{port}" for port in free_ports(2)] for _ in KAFKAS]
-        controllers = ",".join([ottla.controller, *[controller for _, controller in addresses]])
-        ottla.settings["controller.quorum.bootstrap.servers"] = controllers
-        ottla.start()
-        stack.callback(ottla.kill)
-        admin = AdminClient({"bootstrap.servers": ottla.bootstrap})
-        made = admin.create_topics([NewTopic(PLAIN, 1, 1), NewTopic(TRANSACTED, 1, 1)])
-        for future in made.values():
-            future.result(30)
-        kafkas = []
-        for node_id, at in zip(KAFKAS, addresses, strict=True):
-            place = folder / f"kafka-{node_id}"
-            place.mkdir()
-            (place / "addresses").write_text(" ".join(at))
-            settings = {"controller.quorum.bootstrap.servers": controllers}
-            kafka = kafka_in(ottla, place, node_id=node_id, roles="broker,controller", settings=settings)
-            kafka.start()
-            stack.callback(kafka.kill)
-            kafkas.append(kafka)
-        yield Cluster(ottla, kafkas)
-
-
-def test_ottla_grows_into_a_cluster_of_kafka_and_retires(kafka_jars: Path, tmp_path: Path) -> None:
-    with grown(tmp_path) as cluster:
-        first, second = cluster.kafkas
-        plain = Client(writing(cluster.bootstrap))
-        transacted = Client(transacting(cluster.bootstrap))
-
-        def go_on() -> None:
-            plain.wait_for(30)
-            transacted.wait_for(5)
-
-        with plain, transacted:
-            go_on()
-            offset = commit_as_group(cluster.bootstrap)
-            wait_until(
-                lambda: set(cluster.admin.list_topics(timeout=20).brokers) == set(ALL), "all are brokers"
-            )
-            topics = [PLAIN, TRANSACTED, *INTERNAL]
-            cluster.place(ALL, topics, through=cluster.ottla.bootstrap)
-            go_on()
-
-            command = ["-m", "ottla", "handover", "--bootstrap-server", cluster.ottla.bootstrap, "--to", "2"]
-            done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
-            assert done.returncode == 0, done.stderr
-            assert leads(first.controller)
-            go_on()
-
-            directory = stamp(second.data, "directory.id")
-            wait_until(
-                lambda: add_voter(first.controller, KAFKAS[1], directory, second.controller),
-                "Kafka adds its own",
-            )
-            assert voters(first.controller) == KAFKAS
-            cluster.place(KAFKAS, topics, through=first.bootstrap)
-            go_on()
-            cluster.ottla.stop()
-            go_on()
-
-        assert plain.failure is None
-        assert transacted.failure is None
-        values = read(first.bootstrap, PLAIN, plain.done)
-        assert values == [b"%d" % number for number in range(len(values))], "in order, and nothing twice"
-        assert read(first.bootstrap, TRANSACTED, transacted.done) == [
-            b"%d" % number for number in range(transacted.done)
-        ]
-        assert committed(first.bootstrap) == offset
-
-
-def test_a_cluster_of_kafka_shrinks_to_a_lone_ottla(kafka_jars: Path, tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        ottla = OttlaNode(tmp_path / "ottla")
-        place = tmp_path / "kafka"
-        place.mkdir()
-        addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
-        (place / "addresses").write_text(" ".join(addresses))
-        controllers = f"{addresses[1]},{ottla.controller}"
-        kafka = KafkaNode(place, SMALL_CLUSTER, node_id=KAFKAS[0], controllers=controllers)
-        kafka.format()
-        kafka.start()
-        stack.callback(kafka.kill)
-        cluster_id = stamp(kafka.data, "cluster.id")
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-        for future in admin.create_topics([NewTopic(PLAIN, 1, 1), NewTopic(TRANSACTED, 1, 1)]).values():
-            future.result(30)
-
-        ottla.settings["controller.quorum.bootstrap.servers"] = controllers
-        overrides = [f"--override={name}={value}" for name, value in ottla.settings.items()]
-        command = ["-m", "ottla", "format", "-t", cluster_id, "-N", "--data", str(ottla.data), *overrides]
-        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        ottla.start()
-        stack.callback(ottla.kill)
-
-        cluster = Cluster(ottla, [kafka])
-        plain = Client(writing(cluster.bootstrap))
-        transacted = Client(transacting(cluster.bootstrap))
-        with plain, transacted:
-            plain.wait_for(30)
-            transacted.wait_for(5)
-            offset = commit_as_group(cluster.bootstrap)
-            cluster.place([OTTLA_ID], [PLAIN, TRANSACTED, *INTERNAL], through=kafka.bootstrap)
-            plain.wait_for(30)
-            command = ["-m", "ottla", "handover", "--bootstrap-server", kafka.bootstrap, "--to", "1"]
-            done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
-            assert done.returncode == 0, done.stderr
-            assert leads(ottla.controller)
-            plain.wait_for(30)
-            kafka.stop()
-            plain.wait_for(30)
-            transacted.wait_for(5)
-        assert plain.failure is None
-        assert transacted.failure is None
-        ottla.stop()
-        ottla.start()
-        assert read(ottla.bootstrap, PLAIN, plain.done) == [b"%d" % number for number in range(plain.done)]
-        assert read(ottla.bootstrap, TRANSACTED, transacted.done) == [
-            b"%d" % number for number in range(transacted.done)
-        ]
-        assert committed(ottla.bootstrap) == offset
+def test_somebody_is_killed_while_the_controller_is_handed_over(
+    kafka_jars: Path, tmp_path: Path, chance: random.Random
+) -> None:
+    said: list[str] = []
+    broken = hand_over_and_kill(tmp_path, chance, rounds_by_chance(chance, ROUNDS), said.append)
+    assert broken == [], said

@@ -33,6 +33,16 @@ SMALL_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Starts soon and stays small; whoever measures Kafka gives it the options of its own scripts instead."""
 
 
+def kept_addresses(folder: Path) -> tuple[str, str]:
+    """Of the broker and the controller of a node there: free ones in a new folder, the same in an old one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / "addresses"
+    if not kept.exists():
+        kept.write_text(" ".join(f"127.0.0.1:{port}" for port in free_ports(2)))
+    bootstrap, controller = kept.read_text().split()
+    return bootstrap, controller
+
+
 class KafkaNode:
     """A running node.  ``bootstrap`` and ``controller`` are its addresses, ``data`` its log directory.
 
@@ -59,7 +69,7 @@ class KafkaNode:
         self.folder = folder
         self.data = folder / "data"
         self.log = folder / "kafka.log"
-        self.bootstrap, self.controller = self._addresses()
+        self.bootstrap, self.controller = kept_addresses(folder)
         self._heap_mebibytes = heap_mebibytes
         self._java_options = java_options
         self._environment = {**os.environ, **(environment or {})}
@@ -82,15 +92,6 @@ class KafkaNode:
         }
         lines = [f"{name}={value}\n" for name, value in self.settings.items()]
         self._properties.write_text("".join(lines))
-
-    def _addresses(self) -> tuple[str, str]:
-        """Of broker and controller: free ones in a new folder, the same again in an old one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        kept = self.folder / "addresses"
-        if not kept.exists():
-            kept.write_text(" ".join(f"127.0.0.1:{port}" for port in free_ports(2)))
-        bootstrap, controller = kept.read_text().split()
-        return bootstrap, controller
 
     def format(self, *arguments: str, cluster_id: str | None = None) -> None:
         """Format the log directory as ``kafka-storage`` does; once in the life of a folder.
