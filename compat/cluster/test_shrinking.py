@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compat.broker_process import ROOT
-from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaNode, kafka_in, stamp
+from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaNode, stamp
 from compat.cluster.quorum import ask, leads
 from compat.free_ports import free_ports
 from compat.oracle.kafka import KafkaNode
