@@ -23,6 +23,13 @@ API_VERSIONS_VERSION: Final = 4
 FIRST_BYTES: Final = 1 << 16
 """What is made room for before more of an answer has come; an announced size alone is not believed."""
 
+TRUSTED_BYTES: Final = 64 << 20
+"""For an answer up to this size room is made at once when its first bytes have come: mostly it is what a follower
+has asked for."""
+
+TURN_BYTES: Final = 1 << 18
+"""After so many bytes others have their turn."""
+
 RESPONSE_BYTES_MAX: Final = 1 << 30
 
 _SIZE = struct.Struct(">i")
@@ -185,17 +192,23 @@ async def _receive(peer: Peer) -> memoryview:
 
 async def _receive_exactly(peer: Peer, size: int) -> bytearray:
     buffer = bytearray(min(size, FIRST_BYTES))
-    filled = 0
+    filled = in_a_row = 0
     while filled < size:
         if filled == len(buffer):
-            buffer.extend(bytes(min(size - filled, filled)))
+            larger = bytearray(size if size <= TRUSTED_BYTES else min(size, 2 * filled))
+            larger[:filled] = buffer
+            buffer = larger
         with memoryview(buffer) as view:
             count = peer.receive_nowait(view[filled:])
         if count == 0:
             raise PeerGone("the node has closed the connection")
         if count is None:
             await peer.wait_readable()
+            in_a_row = 0
         else:
             filled += count
-            await trio.lowlevel.checkpoint()
+            in_a_row += count
+            if in_a_row >= TURN_BYTES or filled == size:
+                await trio.lowlevel.checkpoint()
+                in_a_row = 0
     return buffer
