@@ -42,10 +42,7 @@ class Killer:
         self._admin = AdminClient({**QUICK, "bootstrap.servers": cluster.bootstrap_servers})
 
     def make_topics(self) -> None:
-        for topic in (SOURCE, TARGET):
-            for done in self._admin.create_topics([NewTopic(topic, PARTITION_COUNT, NODES)]).values():
-                done.result()
-        self.wait_in_sync()
+        make_topics(self._admin)
 
     def kill(self) -> None:
         node = self._chance.choice(list(self._cluster.nodes.values()))
@@ -58,18 +55,19 @@ class Killer:
             node.kill()
         time.sleep(away_seconds)
         self._start(node)
-        self.wait_in_sync()
+        wait_in_sync(self._admin)
 
     def _start(self, node: Node) -> None:
         self._cluster.start(node.name)
         node.wait_ready()
 
-    def wait_in_sync(self) -> None:
-        wait_until(self._is_in_sync, "all replicas are in sync", patience_seconds=PATIENCE_SECONDS)
 
-    def _is_in_sync(self) -> bool:
+def wait_in_sync(admin: AdminClient) -> None:
+    """Return when every replica of every partition is in sync."""
+
+    def is_in_sync() -> bool:
         try:
-            topics = self._admin.list_topics(timeout=5).topics.values()
+            topics = admin.list_topics(timeout=5).topics.values()
         except KafkaException:
             return False
         return all(
@@ -77,6 +75,16 @@ class Killer:
             for topic in topics
             for partition in topic.partitions.values()
         )
+
+    wait_until(is_in_sync, "all replicas are in sync", patience_seconds=PATIENCE_SECONDS)
+
+
+def make_topics(admin: AdminClient) -> None:
+    """Those of the pipeline, with a replica on each node."""
+    for topic in (SOURCE, TARGET):
+        for done in admin.create_topics([NewTopic(topic, PARTITION_COUNT, NODES)]).values():
+            done.result()
+    wait_in_sync(admin)
 
 
 def main() -> int:

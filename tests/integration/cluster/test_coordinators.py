@@ -13,6 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, Node
+from tests.integration.cluster.exactly_once import wait_in_sync
 from tests.integration.exactly_once import QUICK
 
 pytestmark = pytest.mark.slow
@@ -166,18 +167,8 @@ def test_a_group_survives_its_coordinators(
         if node.pid is None:
             cluster.start(node.name)
         node.wait_ready()
-        wait_until(lambda: in_sync(admin), "all are in sync", patience_seconds=PATIENCE_SECONDS)
+        wait_in_sync(admin)
     for member in members:
         member.ended.set()
     for member in members:
         member.join(PATIENCE_SECONDS)
-
-
-def in_sync(admin: AdminClient) -> bool:
-    try:
-        topics = admin.list_topics(timeout=5).topics
-    except KafkaException:
-        return False
-    return all(
-        len(partition.isrs) == 3 for topic in topics.values() for partition in topic.partitions.values()
-    )
