@@ -24,8 +24,8 @@ FIRST_BYTES: Final = 1 << 16
 """What is made room for before more of an answer has come; an announced size alone is not believed."""
 
 TRUSTED_BYTES: Final = 64 << 20
-"""For an answer up to this size room is made at once when its first bytes have come: mostly it is what a follower
-has asked for."""
+"""For an answer up to this size room is made at once when its first bytes have come: mostly it is what a
+follower has asked for."""
 
 TURN_BYTES: Final = 1 << 18
 """After so many bytes others have their turn."""
