@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,6 +133,15 @@ class TestRegistration:
             answer = await OtherBroker(node, 2).register(**changes)
             assert (answer.error_code, answer.broker_epoch) == (code, -1)
             assert list(node.image.brokers) == [1]
+
+    async def test_this_node_s_own_broker_is_back_at_once(self) -> None:
+        """Its node may have become the controller before its broker could register."""
+        async with started() as node:
+            own = OtherBroker(node, 1)
+            own.incarnation = 5
+            node.services.life = SimpleNamespace(incarnation_id=uuid(1006))  # type: ignore[assignment]
+            assert (await own.register()).error_code == ErrorCode.NONE
+            assert (await own.register()).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
 
     async def test_amending_keeps_the_epoch_and_waits_for_the_new_record(self) -> None:
         async with started() as node:
