@@ -40,10 +40,10 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
 class Cluster:
-    """A node of each kind, both brokers and controllers."""
+    """Two nodes, both brokers and controllers."""
 
-    def __init__(self, ottla: OttlaNode, kafka: KafkaNode) -> None:
-        self.bootstrap = f"{ottla.bootstrap},{kafka.bootstrap}"
+    def __init__(self, ottla: OttlaNode, other: KafkaNode | OttlaNode) -> None:
+        self.bootstrap = f"{ottla.bootstrap},{other.bootstrap}"
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
 
     def partitions(self, topic: str) -> dict[int, tuple[set[int], set[int]]]:
