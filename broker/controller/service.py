@@ -9,7 +9,7 @@ image it made.
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import trio
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 Answer = TypeVar("Answer")
+
+
+CHORES_LATE_SECONDS: Final = 1e-6
 
 
 class _Submitted(Generic[Reply]):
@@ -230,7 +233,8 @@ class ControllerService:
             from broker.controller.chores import Chores
 
             self._chores = Chores(self._services, self.sessions, monotonic_ms())
-        return self._chores.due_ms(monotonic_ms()) / 1000
+        # Rounding must not wake it a moment too early, again and again until the clock has moved.
+        return self._chores.due_ms(monotonic_ms()) / 1000 + CHORES_LATE_SECONDS
 
     def _submit_chores(self) -> None:
         chores = self._chores

@@ -1,5 +1,6 @@
 """Small clients of the simulated cluster: what they do, and what they take note of."""
 
+from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -8,12 +9,27 @@ import trio
 from broker.network.call import Address
 from broker.network.node_client import NodeClient, NodeUnreachable
 from protocol.error_codes import ErrorCode
-from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.batch import RecordBatch, read_batches
 from protocol.records.builder import build_batch
@@ -39,6 +55,11 @@ TRANSACTION: Final = 1
 TRANSACTION_TIMEOUT_MS: Final = 60_000
 END_TXN_VERSION: Final = 5
 COMMIT_SHARE: Final = 0.7
+
+OFFSETS_VERSION: Final = 9
+"""Of OffsetCommit and OffsetFetch: the last that names topics."""
+
+FETCH_SHARE: Final = 0.3
 
 BROKER_PORT: Final = 9092
 
@@ -110,9 +131,16 @@ class Client:
 class Admin(Client):
     """Makes topics."""
 
-    async def create_topic(self, name: str, *, partitions: int, replicas: int) -> None:
+    async def create_topic(
+        self, name: str, *, partitions: int, replicas: int, settings: Mapping[str, str]
+    ) -> None:
         """Returns when it exists."""
-        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replicas,
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
+        )
         while True:
             try:
                 answer = await self.ask(self.some_node(), CreateTopicsRequest(topics=[topic]))
@@ -124,6 +152,112 @@ class Admin(Client):
                 if code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                     return
             await self.back_off()
+
+    async def reassign(self, partition: Partition, replicas: list[int]) -> None:
+        """Ask for it; that it is not heard, or refused, is no harm."""
+        request = AlterPartitionReassignmentsRequest(
+            topics=[
+                ReassignableTopic(
+                    name=partition[0],
+                    partitions=[ReassignablePartition(partition_index=partition[1], replicas=replicas)],
+                )
+            ]
+        )
+        try:
+            answer = await self.ask(self.some_node(), request)
+        except NodeUnreachable as error:
+            self.note(f"no answer: {error}")
+        else:
+            self.note(f"reassigns {partition[0]}-{partition[1]} to {replicas}: {answer.error_code}")
+
+
+class Committer(Client):
+    """Commits ever larger offsets of a group, and looks now and then whether the last one is there."""
+
+    def __init__(self, world: "World", number: int, partition: Partition) -> None:
+        super().__init__(world, number, f"committer {number}")
+        self._group = f"g{number}"
+        self._partition = partition
+        self._coordinator: int | None = None
+        self._tried = 0
+        self._committed = -1
+        self.is_stopping = False
+
+    async def run(self) -> None:
+        while not self.is_stopping:
+            if self.chance.random() < FETCH_SHARE:
+                await self.look()
+            else:
+                await self._commit()
+            await trio.sleep(self.chance.uniform(0, 2 * PAUSE_SECONDS_MAX))
+
+    async def _ask_coordinator(self, request: Message, version: int) -> Any:
+        """None if it is not known, or does not answer."""
+        try:
+            if self._coordinator is None:
+                question = FindCoordinatorRequest(coordinator_keys=[self._group])
+                found = (await self.ask(self.some_node(), question)).coordinators[0]
+                if found.error_code:
+                    return None
+                self._coordinator = found.node_id
+            return await self.ask(self._coordinator, request, version=version)
+        except NodeUnreachable as error:
+            self.note(f"no answer of coordinator {self._coordinator}: {error}")
+            self._coordinator = None
+            return None
+
+    async def _commit(self) -> None:
+        topic, index = self._partition
+        self._tried += 1
+        offset = self._tried
+        wanted = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+        request = OffsetCommitRequest(
+            group_id=self._group, topics=[OffsetCommitRequestTopic(name=topic, partitions=[wanted])]
+        )
+        answer = await self._ask_coordinator(request, OFFSETS_VERSION)
+        if answer is None:
+            return
+        code = ErrorCode(answer.topics[0].partitions[0].error_code)
+        self.note(f"commits {offset}: {code.name}")
+        if code == ErrorCode.NONE:
+            self._committed = offset
+        else:
+            self._check_retriable(code)
+
+    def _check_retriable(self, code: ErrorCode) -> None:
+        self._coordinator = None
+        if not code.retriable:
+            raise InvariantBroken("groups_are_coordinated", f"{self.name}: {code.name}")
+
+    async def look(self) -> bool:
+        """See that no committed offset was lost; False if nobody answered."""
+        topic, index = self._partition
+        request = OffsetFetchRequest(
+            groups=[
+                OffsetFetchRequestGroup(
+                    group_id=self._group,
+                    topics=[OffsetFetchRequestTopics(name=topic, partition_indexes=[index])],
+                )
+            ]
+        )
+        answer = await self._ask_coordinator(request, OFFSETS_VERSION)
+        if answer is None:
+            return False
+        group = answer.groups[0]
+        if group.error_code:
+            self._check_retriable(ErrorCode(group.error_code))
+            return False
+        found = group.topics[0].partitions[0]
+        if found.error_code:
+            self._check_retriable(ErrorCode(found.error_code))
+            return False
+        self.note(f"finds {found.committed_offset}")
+        if not self._committed <= found.committed_offset <= self._tried:
+            raise InvariantBroken(
+                "committed_offsets_are_kept",
+                f"{self.name} has committed {self._committed}, and finds {found.committed_offset}",
+            )
+        return True
 
 
 class Producer(Client):

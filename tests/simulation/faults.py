@@ -147,6 +147,14 @@ def cut(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> 
         world.network.cut_later(node.host, chance.choice(hosts), sends)
 
 
+@fault(3)
+def reassign(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """A partition gets other replicas, or some in another order; two or three of them."""
+    if world.admin is not None and len(world.nodes) > 1:
+        replicas = chance.sample([each.id for each in world.nodes], chance.randint(2, 3))
+        nursery.start_soon(world.admin.reassign, chance.choice(world.partitions), replicas)
+
+
 @fault(1)
 def refuse(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     """Its disk refuses an operation."""

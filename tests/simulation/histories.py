@@ -8,7 +8,7 @@ import trio
 import trio._core._run as trio_run
 from trio.testing import MockClock
 
-from tests.simulation.clients import Admin, Producer, Reader, TransactionalProducer
+from tests.simulation.clients import Admin, Committer, Producer, Reader, TransactionalProducer
 from tests.simulation.faults import FAULTS, Fault
 from tests.simulation.ledger import Partition
 from tests.simulation.world import World
@@ -28,6 +28,22 @@ FAULTS_MAX: Final = 6
 
 FSYNCS_SHARE: Final = 0.25
 
+FOUR_NODES_SHARE: Final = 0.25
+
+REPLICAS: Final = 3
+
+SOMETIMES: Final[tuple[dict[str, str], ...]] = (
+    {
+        "metadata.log.max.record.bytes.between.snapshots": "1500",
+        "internal.metadata.log.segment.bytes": "2000",
+        "internal.metadata.max.batch.size.in.bytes": "2000",
+    },
+    {"leader.imbalance.check.interval.seconds": "1"},
+)
+"""Settings that half of the histories have."""
+
+SMALL_SEGMENTS: Final[dict[str, str]] = {"internal.segment.bytes": "1500", "index.interval.bytes": "100"}
+
 TRIES_TO_SHORTEN: Final = 60
 
 
@@ -40,6 +56,9 @@ class History(NamedTuple):
     """How long faults happen."""
     fsyncs: bool
     """Whether each record is fsynced: then power may be lost at any time."""
+    settings: tuple[tuple[str, str], ...]
+    """Of all nodes, beside those that all histories have."""
+    topic_settings: tuple[tuple[str, str], ...]
     faults: tuple[Fault, ...]
 
     def __str__(self) -> str:
@@ -64,6 +83,12 @@ def make_history(seed: str, *, nodes: int = 3, is_brief: bool = False) -> Histor
     seconds = BRIEF_SECONDS if is_brief else FAULT_SECONDS
     chance = Random(f"{seed} history")
     fsyncs = nodes == 1 or chance.random() < FSYNCS_SHARE
+    if nodes == 3 and not is_brief and chance.random() < FOUR_NODES_SHARE:
+        nodes = 4
+    settings = [setting for some in SOMETIMES if chance.random() < 0.5 for setting in some.items()]
+    if fsyncs:
+        settings.append(("log.flush.interval.messages", "1"))
+    topic_settings = tuple(SMALL_SEGMENTS.items()) if chance.random() < 0.5 else ()
     names = list(FAULTS)
     weights = [FAULTS[name].weight for name in names]
     faults = []
@@ -71,7 +96,7 @@ def make_history(seed: str, *, nodes: int = 3, is_brief: bool = False) -> Histor
         name = chance.choices(names, weights)[0]
         at = round(chance.uniform(0.1, seconds), 3)
         faults.append(Fault(at, name, chance.randint(1, nodes), chance.getrandbits(32)))
-    return History(seed, nodes, seconds, fsyncs, tuple(sorted(faults)))
+    return History(seed, nodes, seconds, fsyncs, tuple(settings), topic_settings, tuple(sorted(faults)))
 
 
 def play(history: History) -> Outcome:
@@ -86,6 +111,7 @@ async def _play(history: History, clock: MockClock) -> Outcome:
     world: World | None = None
     async with trio.open_nursery() as nursery:
         world = World(history.seed, clock, nursery)
+        trio.lowlevel.add_instrument(world.stillness)
         nursery.start_soon(world.timeline.run)
         nursery.start_soon(_direct, history, world)
     assert world is not None
@@ -108,25 +134,28 @@ def _leaf(error: BaseException) -> BaseException:
 
 
 async def _acts(history: History, world: World) -> None:
-    replicas = history.nodes
-    settings = {"min.insync.replicas": str(min(replicas, 2))}
-    if history.fsyncs:
-        settings["log.flush.interval.messages"] = "1"
+    replicas = min(history.nodes, REPLICAS)
+    settings = {"min.insync.replicas": str(min(replicas, 2)), **dict(history.settings)}
     world.fsyncs = history.fsyncs
     world.add_nodes(history.nodes, settings)
     for node in world.nodes:
         node.start()
     partitions: list[Partition] = [(TOPIC, 0), (TOPIC, 1)]
+    world.partitions = partitions
+    world.admin = Admin(world, 9, "admin")
     with trio.fail_after(PEACE_SECONDS):
-        await Admin(world, 9, "admin").create_topic(TOPIC, partitions=len(partitions), replicas=replicas)
+        await world.admin.create_topic(
+            TOPIC, partitions=len(partitions), replicas=replicas, settings=dict(history.topic_settings)
+        )
+    committer = Committer(world, 5, partitions[0])
     producers = [Producer(world, 1, partitions), TransactionalProducer(world, 2, partitions)]
     readers = [Reader(world, 3 + number, partition) for number, partition in enumerate(partitions)]
     async with trio.open_nursery() as reading:
         for reader in readers:
             reading.start_soon(reader.run)
         async with trio.open_nursery() as producing:
-            for producer in producers:
-                producing.start_soon(producer.run)
+            for run in (*(producer.run for producer in producers), committer.run):
+                producing.start_soon(run)
             start = trio.current_time()
             async with trio.open_nursery() as mending:
                 for fault in history.faults:
@@ -143,6 +172,7 @@ async def _acts(history: History, world: World) -> None:
                 await node.begin_peace()
             for producer in producers:
                 producer.is_stopping = True
+            committer.is_stopping = True
             producing.cancel_scope.deadline = trio.current_time() + PEACE_SECONDS
         if producing.cancel_scope.cancelled_caught:
             raise AssertionError(f"liveness: {PEACE_SECONDS} s after the last fault nothing can be produced")
@@ -150,6 +180,8 @@ async def _acts(history: History, world: World) -> None:
             await _everything_is_read(world, readers)
         if waiting.cancelled_caught:
             raise AssertionError(f"liveness: {PEACE_SECONDS} s later the readers lack something")
+        while not await committer.look():
+            await committer.back_off()
         world.check()
         world.watch.check_at_the_end(readers)
         reading.cancel_scope.cancel()

@@ -219,6 +219,7 @@ class Node:
 
     def _end_process(self, *, is_silent: bool) -> None:
         """The old process keeps a disk of its own, on which it may finish what it cannot leave undone."""
+        self.world.check()  # it may have answered somebody since the last event
         disk = Disk(now_ms=self.clock.now_ms)
         disk._root = copy.deepcopy(self.disk._root)
         self.disk = disk

@@ -6,9 +6,10 @@ from random import Random
 import trio
 from trio.testing import MockClock
 
+from tests.simulation.clients import Admin
 from tests.simulation.clock import START_MS
 from tests.simulation.invariants import Watch
-from tests.simulation.ledger import Ledger
+from tests.simulation.ledger import Ledger, Partition
 from tests.simulation.network import Network
 from tests.simulation.node import Node
 from tests.simulation.timeline import Timeline
@@ -36,8 +37,30 @@ BROKER_PORT = 9092
 CONTROLLER_PORT = 9093
 
 
+STEPS_AT_ONCE_MAX = 30_000
+"""Steps of tasks within one moment of the virtual clock."""
+
+
 class Failure(Exception):
     """An invariant does not hold, or something happened that nobody expected."""
+
+
+class Stillness(trio.abc.Instrument):
+    """Sees that time goes on: a task that goes round and round would keep it from that."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._steps = 0
+        self._seen = -1.0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        now = self._world.trio_clock.current_time()
+        if now != self._seen:
+            self._seen = now
+            self._steps = 0
+        self._steps += 1
+        if self._steps == STEPS_AT_ONCE_MAX:
+            self._world.fail(Failure(f"time stands still: {STEPS_AT_ONCE_MAX} steps, and now {task.name}"))
 
 
 class World:
@@ -55,8 +78,11 @@ class World:
         self.ledger = Ledger()
         self.fsyncs = False
         """Whether each record is fsynced before it is acknowledged."""
+        self.partitions: Sequence[Partition] = ()
+        self.admin: Admin | None = None
         self.nodes: list[Node] = []
         self.watch = Watch(self)
+        self.stillness = Stillness(self)
 
     def add_nodes(self, count: int, extra: Mapping[str, str]) -> None:
         """Node 1 is the controller, too; none is started."""
