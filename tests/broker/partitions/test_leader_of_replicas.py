@@ -6,6 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from broker.metadata.image import LeaderRecoveryState
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_records import (
@@ -385,6 +386,7 @@ async def test_who_has_caught_up_joins() -> None:
         (asked,) = request.topics[0].partitions
         assert {each.broker_id: each.broker_epoch for each in asked.new_isr_with_epochs} == epochs
         assert (asked.leader_epoch, asked.partition_epoch) == (5, 0)
+        assert asked.leader_recovery_state == LeaderRecoveryState.RECOVERED
         assert cluster.leader.replication is not None
         assert cluster.leader.replication.isr == {1}
         cluster.controller.accept()
