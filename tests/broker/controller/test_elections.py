@@ -248,6 +248,20 @@ class TestInSyncSets:
         after = changed(image(partition([1, 2], [], leader=-1, last_known_elr=known)), alive=[1])
         assert (after.leader, after.last_known_elr) == (-1, tuple(known))
 
+    def test_it_is_remembered_while_others_are_in_sync_who_cannot_lead(self) -> None:
+        after = changed(image(partition([1, 2])), isr=[2], alive=[])
+        assert (after.leader, after.isr, after.last_known_elr) == (-1, (2,), (1,))
+
+    def test_who_has_no_replica_any_more_does_not_lead(self) -> None:
+        """Kafka's controller falls over it."""
+        before = image_of(
+            features(),
+            [broker(1), broker(2)],
+            topic("a", TOPIC, partition([2], [], leader=-1, last_known_elr=[1])),
+        )
+        found = before.topics["a"]
+        assert list(broker_changes(before, [(found, 0)], rules_of(before), arriving=1)) == []
+
     def test_without_the_feature_the_last_one_stays_in_sync(self) -> None:
         after = changed(image(partition([1, 2], [1]), elr=0), isr=[], alive=[2])
         assert (after.isr, after.leader, after.eligible_leader_replicas) == ((1,), -1, ())
@@ -268,6 +282,23 @@ class TestReassignment:
     def test_it_goes_on_until_then(self) -> None:
         before = image(partition([3, 2, 1], [1, 2], removing=[1], adding=[3]))
         assert changed(before, isr=[1]).removing_replicas == (1,)
+
+    def test_with_as_many_newcomers_as_leave_the_others_need_not_be_in_sync(self) -> None:
+        before = image(partition([3, 2, 1], [1], removing=[1], adding=[3]))
+        after = changed(before, isr=[1, 3])
+        assert (after.replicas, after.isr) == ((3, 2), (3,))
+
+    def test_with_fewer_newcomers_they_must(self) -> None:
+        before = image(partition([3, 2, 1], [1], removing=[2, 1], adding=[3]))
+        assert changed(before, isr=[1, 3]).replicas == (3,)
+        fewer = image(partition([2, 3, 1], [1, 2], removing=[1]))
+        assert changed(fewer, isr=[1, 2]).replicas == (2, 3, 1)
+        assert changed(fewer, isr=[1, 2, 3]).replicas == (2, 3)
+
+    def test_who_is_to_leave_before_it_has_come_is_not_waited_for(self) -> None:
+        """Kafka waits for it without end."""
+        before = image(partition([3, 2, 1], [1], removing=[2, 1], adding=[2]))
+        assert changed(before, isr=[1, 3]).replicas == (3,)
 
     def test_new_replicas_and_their_directories(self) -> None:
         after = changed(image(partition([1, 2])), replicas=[1, 2, 3], adding=[3], directories={3: uuid(5)})
