@@ -9,7 +9,6 @@ REASONS: Mapping[str, str] = {
     "growing": "about files that have their full size from the start; here they grow with what is written",
     "kafka": "of no effect in Kafka 4.4.0 either",
     "metrics": "about metrics and measurements of its own, which this broker does not keep yet",
-    "quorum": "about quorums in which more vote than the two that hand over to each other",
     "security": "about authentication, encryption or authorization, which this broker does not have yet",
     "threads": "about pools of threads and the queues between them; here one thread serves all that come",
     "tiered": "about tiered storage, which this broker does not have",

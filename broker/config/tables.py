@@ -44,8 +44,8 @@ controlled.shutdown.enable                                BOOLEAN   true        
 controller.listener.names                                 LIST      required             []+             HIGH    read-only     heeded
 controller.performance.always.log.threshold.ms            LONG      2000                 0..             MEDIUM  read-only     metrics internal
 controller.performance.sample.period.ms                   LONG      60000                100..           MEDIUM  read-only     metrics internal
-controller.quorum.append.linger.ms                        INT       25                   0..             MEDIUM  read-only     quorum
-controller.quorum.auto.join.enable                        BOOLEAN   false                any             LOW     read-only     quorum
+controller.quorum.append.linger.ms                        INT       25                   0..             MEDIUM  read-only     gathering
+controller.quorum.auto.join.enable                        BOOLEAN   false                any             LOW     read-only     heeded
 controller.quorum.bootstrap.servers                       LIST      ""                   bootstrap-servers  HIGH  read-only     heeded
 controller.quorum.election.backoff.max.ms                 INT       1000                 0..             HIGH    read-only     heeded
 controller.quorum.election.timeout.ms                     INT       1000                 0..             HIGH    read-only     heeded

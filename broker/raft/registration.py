@@ -1,7 +1,7 @@
 """A controller that does not lead tells the one that does where it listens and what it supports.
 
 All register, so that brokers and tools know them (KIP-919).  If a voter listens elsewhere than the record of
-the voters says, it lets that be changed, too (KIP-853).
+the voters says, it lets that be changed, too (KIP-853), and who is to vote by itself asks for that.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +12,10 @@ from broker.metadata.features import SUPPORTED_FEATURES
 from broker.network.node_client import NodeClient, NodeUnreachable
 from broker.raft.voters import KRAFT_VERSIONS, find_voter
 from protocol.error_codes import ErrorCode
+from protocol.messages.add_raft_voter import AddRaftVoterRequest
+from protocol.messages.add_raft_voter import Listener as JoiningListener
 from protocol.messages.controller_registration import ControllerRegistrationRequest, Feature, Listener
+from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from protocol.messages.update_raft_voter import KRaftVersionFeature, UpdateRaftVoterRequest
 from protocol.messages.update_raft_voter import Listener as VoterListener
 from protocol.schema import Message
@@ -41,12 +44,17 @@ class ControllerRegistration:
         """Tell it whenever the metadata do not name this run of the controller, or the voters its address."""
         first_pause = self._services.config.get("controller.quorum.retry.backoff.ms") / 1000
         pause = first_pause
+        join_seconds = self._services.config.get("controller.quorum.fetch.timeout.ms") / 1000
+        joins_at = trio.current_time() + join_seconds
         while True:
             is_told = True
             if self._must_register:
                 is_told = await self._register()
             if self._must_update:
                 is_told &= await self._update()
+            if self._must_join and trio.current_time() >= joins_at:
+                joins_at = trio.current_time() + join_seconds
+                await self._join()
             if is_told:
                 pause = first_pause
                 await trio.sleep(LOOK_SECONDS)  # by then what was told ought to be in the log
@@ -71,6 +79,16 @@ class ControllerRegistration:
         return {(at.name.upper(), *at[1:]) for at in own.endpoints} != {
             (at.name.upper(), *at[1:]) for at in quorum.endpoints
         }
+
+    @property
+    def _must_join(self) -> bool:
+        quorum = self._quorum
+        return (
+            self._services.config.get("controller.quorum.auto.join.enable")
+            and quorum.kraft_version >= 1
+            and quorum.hears_leader
+            and not quorum.is_voter
+        )
 
     async def _register(self) -> bool:
         """Whether the leader has taken it."""
@@ -109,6 +127,35 @@ class ControllerRegistration:
         )
         answer = await self._ask(request)
         return answer is not None and not answer.error_code
+
+    async def _join(self) -> None:
+        """Ask to vote; first to forget a voter of this id whose directory is gone.
+
+        What the leader says to it does not matter: if this node does not vote then, it asks again.
+        """
+        services, quorum = self._services, self._quorum
+        for voter in quorum.voters:
+            if voter.id == services.node_id:
+                await self._ask(
+                    RemoveRaftVoterRequest(
+                        cluster_id=services.cluster_id,
+                        voter_id=voter.id,
+                        voter_directory_id=voter.directory_id,
+                    )
+                )
+                return
+        await self._ask(
+            AddRaftVoterRequest(
+                cluster_id=services.cluster_id,
+                timeout_ms=services.config.get("controller.quorum.request.timeout.ms"),
+                voter_id=services.node_id,
+                voter_directory_id=quorum.directory_id,
+                listeners=[
+                    JoiningListener(name=name, host=host, port=port) for name, host, port in quorum.endpoints
+                ],
+                ack_when_committed=False,
+            )
+        )
 
     async def _ask(self, request: Message) -> Any:
         """The leader's answer; None if there is none."""

@@ -80,10 +80,11 @@ class Voting(ControllerNode):
 class Pair:
     """Node 1, which leads, and node 2, which copies its log."""
 
-    def __init__(self, wires: Wires, nursery: trio.Nursery) -> None:
+    def __init__(self, wires: Wires, nursery: trio.Nursery, **settings: str) -> None:
+        """``settings`` are those of the second one."""
         self.wires = wires
         self.first = Voting(1, LEADER)
-        self.second = Voting(2, SECOND)
+        self.second = Voting(2, SECOND, **settings)
         self._nursery = nursery
         for node in (self.first, self.second):
             self.start(node)
@@ -154,9 +155,9 @@ def wires(monkeypatch: pytest.MonkeyPatch) -> Wires:
 
 
 @asynccontextmanager
-async def pair_of(wires: Wires) -> AsyncIterator[Pair]:
+async def pair_of(wires: Wires, **settings: str) -> AsyncIterator[Pair]:
     async with trio.open_nursery() as nursery:
-        yield Pair(wires, nursery)
+        yield Pair(wires, nursery, **settings)
         nursery.cancel_scope.cancel()
 
 
@@ -441,3 +442,14 @@ class TestUpdates:
             await pair.until(lambda: pair.first.quorum.voter_address(2) == pair.second.at)
             await trio.sleep(5)
             assert len(asked(wires, UpdateRaftVoterRequest)) == 1
+
+
+class TestJoining:
+    @pytest.mark.acts("controller.quorum.auto.join.enable")
+    async def test_a_controller_votes_by_itself(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires, **{"controller.quorum.auto.join.enable": "true"}) as pair:
+            await pair.until(lambda: pair.second.quorum.is_voter)
+            await trio.sleep(10)
+            assert len(asked(wires, AddRaftVoterRequest)) == 1
+            await make(pair.first, "t")
+            await pair.until_same()
