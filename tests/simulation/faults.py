@@ -60,19 +60,21 @@ def absence(chance: Random) -> float:
 @fault(3)
 def kill(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     """As ``kill -9``; it comes back at once, or later."""
-    node.kill()
-    nursery.start_soon(start_later, node, absence(chance))
+    kill_if_it_may(world, node, chance, nursery)
 
 
 @fault(3)
 def kill_while_it_writes(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     """The same in the middle of what it does with its disk."""
+    node.disk.interrupt(chance.randint(1, 40), lambda: kill_if_it_may(world, node, chance, nursery))
 
-    def now() -> None:
+
+def kill_if_it_may(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    if world.may_be_killed():
         node.kill()
         nursery.start_soon(start_later, node, absence(chance))
-
-    node.disk.interrupt(chance.randint(1, 40), now)
+    else:
+        world.note("to be killed now would be too much")
 
 
 @fault(2)
@@ -90,6 +92,7 @@ def lose_power_while_it_writes(world: "World", node: "Node", chance: Random, nur
 def lose_power_if_it_may(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     if world.fsyncs or world.all_are_in_sync():
         node.lose_power(chance)
+        world.note_lost_power()
         nursery.start_soon(start_later, node, absence(chance))
     else:
         world.note("to lose power now would be too much")
@@ -158,6 +161,8 @@ def reassign(world: "World", node: "Node", chance: Random, nursery: trio.Nursery
 @fault(1)
 def refuse(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
     """Its disk refuses an operation."""
+    if not world.may_be_killed():
+        return
     # What a failed fsync should have written is lost for good, which is as if power had failed.
     operation = chance.choice(("write", "open", "rename", "sync" if world.fsyncs else "write"))
     node.disk.refuse(operation, errno.EIO, after=chance.randrange(20))

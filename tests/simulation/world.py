@@ -78,6 +78,7 @@ class World:
         self.ledger = Ledger()
         self.fsyncs = False
         """Whether each record is fsynced before it is acknowledged."""
+        self._someone_lacks_records = False
         self.partitions: Sequence[Partition] = ()
         self.admin: Admin | None = None
         self.nodes: list[Node] = []
@@ -115,6 +116,19 @@ class World:
     @property
     def now_ms(self) -> int:
         return START_MS + int(trio.current_time() * 1000)
+
+    def note_lost_power(self) -> None:
+        """Somebody may have lost records: nobody else may stop uncleanly for a while."""
+        if not self.fsyncs:
+            self._someone_lacks_records = True
+            for node in self.nodes:
+                node.disk.refuse_nothing()
+
+    def may_be_killed(self) -> bool:
+        """Whether a process may stop uncleanly, if its machine goes on."""
+        if self._someone_lacks_records and self.all_are_in_sync():
+            self._someone_lacks_records = False
+        return not self._someone_lacks_records
 
     def all_are_in_sync(self) -> bool:
         """Whether all nodes run, and none of their replicas is out of sync."""
