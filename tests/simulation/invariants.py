@@ -1,10 +1,10 @@
 """What must hold after every event, whatever has happened; each has a name.
 
 They hold under these assumptions: topics have three replicas and ``min.insync.replicas`` 2, elections are
-clean, producers ask for acks=all; processes may be killed at any time and in any number.  Power is lost by one
-node at a time (min ISR - 1), when all replicas are in sync, and until they are again nobody else is killed: after
-an unclean stop of all that were in sync the last leader leads again, and may be the one which has lost
-records (KIP-966).  Where each record is fsynced, power may be lost at any time.
+clean, producers ask for acks=all; processes may be killed at any time and in any number.  Power is lost by
+one node at a time (min ISR - 1), when all replicas are in sync, and until they are again nobody else is
+killed: after an unclean stop of all that were in sync the last leader leads again, and may be the one which
+has lost records (KIP-966).  Where each record is fsynced, power may be lost at any time.
 """
 
 from collections.abc import Iterator, Sequence
