@@ -52,6 +52,21 @@ async def test_all_who_wait_for_one_topic_get_it(node: ControllerNode) -> None:
     assert outcomes == [None] * 3
 
 
+async def test_one_is_there_when_this_broker_has_heard_of_it(node: ControllerNode) -> None:
+    """The controller of another node has made it some time before."""
+    outcomes: list[KafkaError | None] = []
+    topics = node.services.automatic_topics
+    topics._under_way["a"] = [outcomes.append]
+    topics._finish("a", KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS))
+    assert outcomes == []
+    topics.create(["b"])
+    await carry_out(node)
+    assert outcomes == []
+    topics.create(["a"])
+    await carry_out(node)
+    assert outcomes == [None]
+
+
 async def test_a_topic_that_somebody_else_made_meanwhile_will_do(node: ControllerNode) -> None:
     from broker.controller.automatic_topics import topic_defaults
     from broker.controller.topics import NewTopic, create_topics
