@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +26,13 @@ from confluent_kafka.cimpl import NewTopic
 from compat.broker_process import ROOT
 from compat.cluster.clients import PARTITIONS, LongLived, Traffic
 from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaNode, stamp
-from compat.cluster.quorum import describe
+from compat.cluster.quorum import ask, describe
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode, kept_addresses
 from compat.waiting import wait_until
+from protocol.error_codes import ErrorCode
+from protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from protocol.messages.unregister_controller import UnregisterControllerRequest, UnregisterControllerResponse
 from tests.integration.cluster.traffic import QUICK
 
 KAFKA_IDS: Final = (101, 102, 103)
@@ -175,11 +179,26 @@ class Growing:
         self.note("an empty Ottla has joined")
 
     def retire_kafkas(self) -> None:
-        for node_id, node in self.kafkas.items():
-            node.stop()
-            asked = ("--bootstrap-server", self.ottla.bootstrap, "--id", str(node_id))
-            said("kafka-cluster", "unregister", *asked)
-            said("kafka-cluster", "unregister-controller", *asked)
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(KafkaNode.stop, self.kafkas.values()))
+        for node_id in KAFKA_IDS:
+            # As the tool does, which takes its time.
+            for answer in (
+                ask(
+                    self.ottla.bootstrap,
+                    UnregisterBrokerRequest(broker_id=node_id),
+                    UnregisterBrokerResponse,
+                    0,
+                ),
+                ask(
+                    self.ottla.bootstrap,
+                    UnregisterControllerRequest(controller_id=node_id),
+                    UnregisterControllerResponse,
+                    0,
+                ),
+            ):
+                assert answer is not None
+                assert answer.error_code == ErrorCode.NONE
         self.wait_for_brokers({OTTLA_ID})
         self.note("Kafka has retired")
 
@@ -336,19 +355,22 @@ class Journey:
             step()
             traffic.wait_for_more()
             growing.note("and all clients get on")
-        broken = [*traffic.end(), *self._there.check_kept()]
+        broken = traffic.end()
+        growing.ottla.stop()
+        growing.ottla.start()
+        broken += [*traffic.check_kept(), *self._there.check_kept()]
         growing.note(f"back: {traffic.told()}")
         return broken
 
 
-def grow_and_return(
+@contextmanager
+def journey_in(
     folder: Path, chance: random.Random, say: Callable[[str], None], *, release: str
-) -> list[str]:
-    """There and back with nodes in ``folder``; what is broken.  Raises KafkaMissing."""
+) -> Iterator[Journey]:
+    """Not begun yet; its nodes are in ``folder``, and killed behind the block.  Raises KafkaMissing."""
     growing = Growing(folder, release, say)
     try:
-        journey = Journey(growing, chance)
-        return [*journey.grow(), *journey.go_back()]
+        yield Journey(growing, chance)
     finally:
         growing.close()
 
@@ -366,9 +388,9 @@ def main() -> int:
     options = parser.parse_args()
     say(f"seed {options.seed}")
     with tempfile.TemporaryDirectory() as temporary:
-        broken = grow_and_return(
-            options.folder or Path(temporary), random.Random(options.seed), say, release=options.release
-        )
+        folder, chance = options.folder or Path(temporary), random.Random(options.seed)
+        with journey_in(folder, chance, say, release=options.release) as journey:
+            broken = [*journey.grow(), *journey.go_back()]
     for line in broken:
         say(f"BROKEN: {line}")
     say(f"{len(broken)} promises are broken" if broken else "all promises were kept")

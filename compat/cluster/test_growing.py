@@ -1,11 +1,13 @@
 """One Ottla broker grows into a cluster of Apache Kafka, and back; its controller moves amid kills."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from compat.cluster.growing import grow_and_return
+from compat.cluster.growing import Journey, journey_in
 from compat.cluster.interrupted_handover import hand_over_and_kill, rounds_by_chance
 
 pytestmark = pytest.mark.slow
@@ -17,24 +19,37 @@ ROUNDS = 8
 """Each victim at each moment; ``python -m compat.cluster.interrupted_handover`` goes on for longer."""
 
 
-@pytest.fixture
 def chance() -> random.Random:
     seed = random.SystemRandom().randrange(1 << 31)
     print(f"seed {seed}")
     return random.Random(seed)
 
 
-def test_ottla_grows_into_a_cluster_of_kafka_and_back(
-    kafka_jars: Path, tmp_path: Path, chance: random.Random
-) -> None:
-    said: list[str] = []
-    broken = grow_and_return(tmp_path, chance, said.append, release=RELEASE)
-    assert broken == [], said
+class Travelled(NamedTuple):
+    journey: Journey
+    said: list[str]
+    broken: list[str]
+    """On the way there."""
 
 
-def test_somebody_is_killed_while_the_controller_is_handed_over(
-    kafka_jars: Path, tmp_path: Path, chance: random.Random
-) -> None:
+@pytest.fixture(scope="module")
+def travelled(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Travelled]:
+    """The way there, behind which the way back begins."""
     said: list[str] = []
-    broken = hand_over_and_kill(tmp_path, chance, rounds_by_chance(chance, ROUNDS), said.append)
+    with journey_in(tmp_path_factory.mktemp("growing"), chance(), said.append, release=RELEASE) as journey:
+        yield Travelled(journey, said, journey.grow())
+
+
+def test_ottla_grows_into_a_cluster_of_kafka(travelled: Travelled) -> None:
+    assert travelled.broken == [], travelled.said
+
+
+def test_a_cluster_of_kafka_becomes_a_lone_ottla(travelled: Travelled) -> None:
+    assert travelled.journey.go_back() == [], travelled.said
+
+
+def test_somebody_is_killed_while_the_controller_is_handed_over(kafka_jars: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    luck = chance()
+    broken = hand_over_and_kill(tmp_path, luck, rounds_by_chance(luck, ROUNDS), said.append)
     assert broken == [], said
