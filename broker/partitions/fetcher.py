@@ -139,6 +139,9 @@ class Fetcher:
         self._leader_id = leader_id
         self._followers: dict[Key, Follower] = {}
         self._session: FetcherSession[Key, Wanted] = FetcherSession()
+        self._is_misled = False
+        """The leader takes for known what was not heeded: high watermarks and log starts that came with a
+        divergence, or in an answer to what a follower asked in an earlier epoch.  It would not repeat them."""
         self._touched: dict[Key, None] = {}
         """Partitions of which the leader may have to be told something else."""
         self._resting: dict[Follower, None] = {}
@@ -159,6 +162,7 @@ class Fetcher:
         """Fetch for it, too."""
         self._followers[follower.key] = follower
         self._touched[follower.key] = None
+        self._is_misled |= follower.key in self._session.told
         if follower.retry_at:
             self._resting[follower] = None
         if follower.cut is not None:
@@ -243,6 +247,9 @@ class Fetcher:
             self._resting.pop(rested, None)
             self._touched[rested.key] = None
         session = self._session
+        if self._is_misled:
+            self._is_misled = False
+            session.start_anew()
         if session.is_full or now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now
             keys: Iterable[Key] = list(self._followers)
@@ -533,6 +540,7 @@ class Fetcher:
             if pending and not await self._write_checkpoint(directory):
                 self._rest(logs)
                 return
+            self._is_misled = True
             now_ms = self._services.clock.now_ms()
             for follower, cut in cuts:
                 if follower.ended is None and follower.cut is cut and follower.log is logs[follower]:

@@ -465,6 +465,25 @@ async def test_a_log_that_has_diverged_is_cut_between_two_checkpoints(clock: Moc
         assert it.broker.threads_run - threads == 2, "one checkpoint before and one after, for both"
 
 
+async def test_what_came_with_a_divergence_is_told_again(clock: MockClock) -> None:
+    """The leader's session takes its high watermark and log start for known then."""
+    async with scene() as it:
+        topic_id = it.create_topic("t")
+        for content in (b"a", b"b"):
+            it.leader.append((topic_id, 0), content)
+        await settle()
+        it.log("t").assign_leader_epoch(1)  # as one that led for a moment, and wrote nothing
+        other = it.nodes.leaders[OTHER]
+        for content in (b"a", b"b"):
+            other.append((topic_id, 0), content)
+        other.logs[topic_id, 0].assign_leader_epoch(2)
+        other.logs[topic_id, 0].delete_records_before(1)
+        it.change_leader(topic_id, OTHER)
+        await trio.sleep(2)
+        assert (it.log("t").log_start, it.log("t").high_watermark) == (1, 2)
+        assert other.asked[topic_id, 0].log_start_offset == 1
+
+
 async def test_a_cut_waits_until_there_is_room_for_its_checkpoints(clock: MockClock) -> None:
     async with scene() as it:
         topic_id = it.create_topic("t")
