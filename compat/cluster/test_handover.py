@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -162,13 +162,14 @@ def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
 
 
 @contextmanager
-def pair_in(folder: Path) -> Iterator[Pair]:
+def pair_in(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Pair]:
+    """``settings`` are Kafka's."""
     ottla = OttlaNode(folder / "ottla")
     ottla.start()
     try:
         admin = AdminClient({"bootstrap.servers": ottla.bootstrap})
         admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
-        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="controller")
+        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="controller", settings=settings)
         kafka.start()
         try:
             yield Pair(ottla, kafka)
@@ -229,6 +230,12 @@ def test_somebody_dies_at_each_step(kafka_jars: Path, tmp_path: Path, when: str,
         pair.let_ottla_go()
         pair.check_that_it_works()
         assert voters(pair.kafka.controller) == [KAFKA_ID]
+
+
+def test_a_controller_of_kafka_joins_by_itself(kafka_jars: Path, tmp_path: Path) -> None:
+    with pair_in(tmp_path, {"controller.quorum.auto.join.enable": "true"}) as pair:
+        wait_until(lambda: voters(pair.ottla.controller) == [OTTLA_ID, KAFKA_ID], "Kafka's controller votes")
+        pair.check_that_it_works()
 
 
 def test_kafka_s_tool_does_it(kafka_jars: Path, tmp_path: Path) -> None:
