@@ -53,13 +53,18 @@ class Killer:
             node.stop()
         else:
             node.kill()
-        time.sleep(away_seconds)
+        let_pass(away_seconds)
         self._start(node)
         wait_in_sync(self._admin)
 
     def _start(self, node: Node) -> None:
         self._cluster.start(node.name)
         node.wait_ready()
+
+
+def let_pass(seconds: float) -> None:
+    """Leave clients alone with what has happened: this decides when the next thing does, and no more."""
+    time.sleep(seconds)
 
 
 def wait_in_sync(admin: AdminClient) -> None:

@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, Node
-from tests.integration.cluster.exactly_once import wait_in_sync
+from tests.integration.cluster.exactly_once import let_pass, wait_in_sync
 from tests.integration.exactly_once import QUICK
 
 pytestmark = pytest.mark.slow
@@ -148,7 +147,7 @@ def test_a_group_survives_its_coordinators(
         before = RECORDS * (round_number - 1)
         wait_until(lambda: seen() > before, "somebody reads", patience_seconds=PATIENCE_SECONDS)  # noqa: B023
         node = coordinator(cluster)
-        time.sleep(chance.random() * 0.2)
+        let_pass(chance.random() * 0.2)
         node.kill()
         if node.name == CONTROLLER:  # nobody takes its place while it is away
             cluster.start(node.name)

@@ -1,7 +1,6 @@
 """Exactly-once on a cluster: workers and nodes are killed at random in the middle of transactions."""
 
 import random
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,7 +10,13 @@ from confluent_kafka.admin import AdminClient
 from compat.broker_process import BrokerProcess
 from compat.cluster.nodes import OttlaBroker, OttlaNode, kafka_in
 from compat.oracle.kafka import KafkaNode
-from tests.integration.cluster.exactly_once import SETTINGS, make_topics, run_with_kills, wait_in_sync
+from tests.integration.cluster.exactly_once import (
+    SETTINGS,
+    let_pass,
+    make_topics,
+    run_with_kills,
+    wait_in_sync,
+)
 from tests.integration.exactly_once import QUICK, run_through
 
 pytestmark = pytest.mark.slow
@@ -47,7 +52,7 @@ def test_so_it_is_on_a_cluster_of_both_kinds(kafka_jars: Path, tmp_path: Path, c
             node = others.pop(0)
             others.append(node)
             node.kill()
-            time.sleep(chance.choice((0.0, chance.uniform(0, 6))))
+            let_pass(chance.choice((0.0, chance.uniform(0, 6))))
             node.start()
             wait_in_sync(admin)
 

@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from compat.waiting import wait_until
 from ottla.cluster import Cluster
-from tests.integration.cluster.exactly_once import SETTINGS, wait_in_sync
+from tests.integration.cluster.exactly_once import SETTINGS, let_pass, wait_in_sync
 from tests.integration.exactly_once import QUICK
 
 pytestmark = pytest.mark.slow
@@ -86,7 +85,7 @@ def test_every_record_comes_to_somebody(tmp_path: Path, chance: random.Random) -
             )
             node = chance.choice(list(cluster.nodes.values()))
             node.kill()
-            time.sleep(chance.choice((0.0, 4.0)))
+            let_pass(chance.choice((0.0, 4.0)))
             cluster.start(node.name)
             wait_until(
                 lambda: len(taken()) == goal,  # noqa: B023
