@@ -31,8 +31,13 @@ METADATA_TOPIC = (1).to_bytes(16, "big")
 SEEDS = (1, 2, 3, 4)
 """More are played by hand; Kafka's controller falls over some (31, 51)."""
 
-SETTINGS = {"broker.session.timeout.ms": "600000", "broker.heartbeat.interval.ms": "60000"}
-"""So that none of the brokers is missed during the play."""
+SETTINGS = {
+    "auto.leader.rebalance.enable": "false",
+    "broker.heartbeat.interval.ms": "60000",
+    "broker.session.timeout.ms": "86400000",
+    "unclean.leader.election.interval.ms": "86400000",
+}
+"""So that nothing happens by itself during the play."""
 
 
 class NotLeading(Exception):
