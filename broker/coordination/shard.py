@@ -317,8 +317,12 @@ class Shard(Generic[M]):
                 )
             base_offset = log.append(batch, writer.verification)
         except (EncodeError, KafkaError, StorageError) as error:
-            self._logger.warn(f"{self.name}: {counted(len(records), 'record')} could not be written: {error}")
             code = error_code_of(error)
+            # Too few replicas in sync may last, and everybody tries again.
+            self._logger.warn_seldom(
+                f"{self.name}: {counted(len(records), 'record')} could not be written: {error}",
+                about=f"{self.name} {code.name}",
+            )
             return COORDINATOR_CODES.get(code, code)
         self._written_end = base_offset + len(records)
         for offset, record in enumerate(records, base_offset):
