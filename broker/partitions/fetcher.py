@@ -140,8 +140,8 @@ class Fetcher:
         self._followers: dict[Key, Follower] = {}
         self._session: FetcherSession[Key, Wanted] = FetcherSession()
         self._is_misled = False
-        """The leader takes for known what was not heeded: high watermarks and log starts that came with a
-        divergence, or in an answer to what a follower asked in an earlier epoch.  It would not repeat them."""
+        """The leader takes for known what was not heeded, and would not repeat it: high watermarks and log
+        starts that came with a divergence, or in answer to what was asked in an earlier epoch."""
         self._touched: dict[Key, None] = {}
         """Partitions of which the leader may have to be told something else."""
         self._resting: dict[Follower, None] = {}
