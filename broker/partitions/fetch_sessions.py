@@ -106,8 +106,9 @@ class WantedPartition:
         if self.told_log_start != news.log_start:
             self.told_log_start = news.log_start
             tell = True
-        if news.error_code:
-            self.told_high_watermark = -1  # so that it is mentioned again when the error is gone
+        if news.error_code or news.diverging is not None:
+            # So that it is mentioned again: it is not told with an error, nor heeded by who has diverged.
+            self.told_high_watermark = -1
             tell = True
         return tell
 

@@ -370,3 +370,16 @@ def test_who_was_overtaken_is_told_so_even_when_told_nothing() -> None:
     cache.context(asking(session_id=session_id, epoch=2), BY_NAME, 0, privileged=False)
     assert slow.preview(readings) == []
     assert slow.answer_nothing() == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id)
+
+
+def test_what_is_told_with_a_divergence_is_told_again() -> None:
+    """A follower cuts its log first, and heeds nothing else that the answer says."""
+    wanted = WantedPartition(("t", 0), FetchPartition())
+    reading = Reading(wanted, 0, 5, 5, 2)
+    assert wanted.must_tell(reading)
+    assert not wanted.must_tell(reading)
+    diverging = Reading(wanted, 0, 5, 5, 2)
+    diverging.diverging = (1, 3)
+    assert wanted.must_tell(diverging)
+    assert wanted.must_tell(reading)
+    assert not wanted.must_tell(reading)
