@@ -57,6 +57,9 @@ class NumberedRecords(threading.Thread):
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 1,
+                # With more, librdkafka takes a new epoch when a leader that is just elected has refused one
+                # and is out of order with the next, and writes again what was written (its issue 4953).
+                "max.in.flight.requests.per.connection": 1,
                 "message.timeout.ms": int(PATIENCE_SECONDS * 1000),
             }
         )
