@@ -95,16 +95,16 @@ class Growing:
     # One node
 
     def begin(self) -> None:
-        """Ottla alone, formatted for what it may grow into."""
-        self.run_ottla(
-            "format",
-            *("--data", str(self.ottla.data), "--release-version", self._release),
-            *(
-                each
-                for name, value in self.ottla.settings.items()
-                for each in ("--override", f"{name}={value}")
-            ),
-        )
+        """Ottla alone: first as one is that nobody is to join, and then at addresses for others."""
+        self.run_ottla("format", "--data", str(self.ottla.data), "--release-version", self._release)
+        settings, self.ottla.settings = self.ottla.settings, dict(SMALL_CLUSTER)
+        port = self.ottla.bootstrap.rpartition(":")[2]
+        self.ottla.arguments = ["--port", port]
+        self.ottla.start()
+        self.make_topic(LongLived.TOPIC, 1)
+        self.ottla.stop()
+        self.ottla.arguments = []
+        self.ottla.settings = settings
         self.ottla.start()
         self.note(f"Ottla is alone, with the features of Kafka {self._release}")
 
@@ -316,7 +316,6 @@ class Journey:
         growing, traffic = self._growing, self._there
         growing.begin()
         growing.make_topic(traffic.topic)
-        growing.make_topic(LongLived.TOPIC, 1)
         growing.make_topic(LongLived.SHARED, 1)
         growing.set_share_group(LongLived.SHARE_GROUP)
         self._long_lived.begin()
