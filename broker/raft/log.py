@@ -56,6 +56,14 @@ class Loaded(NamedTuple):
     """Whether log or snapshot name the voters; before the first start only the format does."""
 
 
+class RecordsMissing(CorruptLog):
+    """There is a hole in the log, from ``offset`` on."""
+
+    def __init__(self, path: str, position: int, reason: str, offset: int) -> None:
+        super().__init__(path, position, reason)
+        self.offset = offset
+
+
 class MetadataLog:
     """The log and the files beside it.  Called from one thread, but for what a FlushJob runs."""
 
@@ -148,7 +156,16 @@ class MetadataLog:
                 self.log.truncate_fully_and_start_at(start, now_ms=now_ms)
         if self.log.log_start > start:
             raise CorruptLog(self.directory, 0, f"records before offset {self.log.log_start} are missing")
-        logged, size_bytes = self._replay_log(replay, start, applies=applies_log)
+        try:
+            logged, size_bytes = self._replay_log(replay, start, applies=applies_log)
+        except RecordsMissing as hole:
+            if applies_log:
+                raise
+            # A power cut may take the end of a segment that was not fsynced, and not what came after it.
+            # Nobody counts on either: the leader sends it again.
+            self.log.truncate_to(hole.offset, now_ms=now_ms)
+            self.log.flush()
+            logged, size_bytes = self._replay_log(replay, start, applies=applies_log)
         has_voters_record = logged.voters is not None or (newest is not None and notes.voters is not None)
         notes = notes.completed_by(logged)
         if applies_log:
@@ -189,10 +206,11 @@ class MetadataLog:
         while (found := self.log.read(offset, READ_BYTES, upper=end)) is not None:
             for batch in read_batches(found.read()):
                 if batch.base_offset > offset:
-                    raise CorruptLog(
+                    raise RecordsMissing(
                         found.file.path,
                         found.position + batch.position,
                         f"offset {batch.base_offset} follows {offset - 1}: records between are missing",
+                        offset,
                     )
                 offset = batch.next_offset
                 if batch.last_offset >= start:

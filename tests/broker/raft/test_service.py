@@ -5,10 +5,14 @@ import pytest
 from broker.controller.automatic_topics import topic_defaults
 from broker.controller.topics import NewTopic, create_topics, delete_topics
 from broker.raft.batches import read_metadata_batch
+from broker.raft.log import MetadataLog
 from broker.raft.snapshots import list_snapshots
 from protocol.records.batch import read_batches
+from protocol.stored.metadata_records import FeatureLevelRecord
+from storage.config import LogConfig
 from storage.errors import CorruptLog
 from tests.broker.controller.node import METADATA, ControllerNode
+from tests.storage.builders import DIRECTORY, World
 
 SMALL = {
     "metadata.log.max.record.bytes.between.snapshots": "900",
@@ -169,6 +173,23 @@ class TestLoading:
                 node.file_system.remove(f"{METADATA}/{name}")
         with pytest.raises(CorruptLog, match=f"offset {middle[1]} follows {middle[0] - 1}: records between"):
             node.start()
+
+    def test_behind_a_hole_a_copy_is_cut(self) -> None:
+        """Nobody had waited for its fsyncs, and the leader sends it again."""
+        world = World()
+        log = MetadataLog(world.create(LogConfig(segment_bytes=200)), world.services)
+        for number in range(6):
+            record = FeatureLevelRecord(name=f"feature.{number}", feature_level=1)
+            log.append([(record, 0)], epoch=1, now_ms=0)
+        hole = log.log.segments[1].base_offset
+        assert hole < log.log.segments[2].base_offset < log.end_offset
+        log.log.close()
+        for name in world.names():
+            if name.startswith(f"{hole:020d}."):
+                world.file_system.remove(f"{DIRECTORY}/{name}")
+        log = MetadataLog(world.open(LogConfig(segment_bytes=200)), world.services)
+        log.load("cluster", now_ms=0, applies_log=False)
+        assert log.end_offset == hole
 
 
 class TestTrimming:
