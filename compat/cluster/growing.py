@@ -4,7 +4,6 @@
 user would type, and tells how long each step took, and what is broken in the end.
 """
 
-import argparse
 import json
 import random
 import subprocess
@@ -23,9 +22,9 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from compat.broker_process import ROOT
 from compat.cluster.clients import PARTITIONS, LongLived, Traffic
 from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaNode, stamp
+from compat.cluster.operators import format_to_join, hand_over, run_ottla, said
 from compat.cluster.quorum import ask, describe
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode, kept_addresses
@@ -33,6 +32,7 @@ from compat.waiting import wait_until
 from protocol.error_codes import ErrorCode
 from protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from protocol.messages.unregister_controller import UnregisterControllerRequest, UnregisterControllerResponse
+from tests.integration.cluster.command import conclude, new_parser, say
 from tests.integration.cluster.traffic import QUICK
 
 KAFKA_IDS: Final = (101, 102, 103)
@@ -96,7 +96,7 @@ class Growing:
 
     def begin(self) -> None:
         """Ottla alone: first as one is that nobody is to join, and then at addresses for others."""
-        self.run_ottla("format", "--data", str(self.ottla.data), "--release-version", self._release)
+        run_ottla("format", "--data", str(self.ottla.data), "--release-version", self._release)
         settings, self.ottla.settings = self.ottla.settings, dict(SMALL_CLUSTER)
         port = self.ottla.bootstrap.rpartition(":")[2]
         self.ottla.arguments = ["--port", port]
@@ -164,16 +164,7 @@ class Growing:
     def add_empty_ottla(self) -> None:
         """Ottla joins Kafka's cluster with a new directory, in the place of the one that had retired."""
         (self.ottla.data).rename(self.ottla.folder / "retired")
-        self.run_ottla(
-            "format",
-            *("--data", str(self.ottla.data), "--no-initial-controllers"),
-            *("--cluster-id", stamp(self.kafkas[KAFKA_IDS[0]].data, "cluster.id")),
-            *(
-                each
-                for name, value in self.ottla.settings.items()
-                for each in ("--override", f"{name}={value}")
-            ),
-        )
+        format_to_join(self.ottla, stamp(self.kafkas[KAFKA_IDS[0]].data, "cluster.id"))
         self.ottla.start()
         self.wait_for_brokers({OTTLA_ID, *KAFKA_IDS})
         self.note("an empty Ottla has joined")
@@ -205,7 +196,7 @@ class Growing:
     # Either way
 
     def hand_over(self, to: int) -> None:
-        self.run_ottla("handover", "--bootstrap-server", self.some_broker(), "--to", str(to))
+        hand_over(self.some_broker(), to)
         assert self.voters() == [to]
         self.note(f"node {to} is the controller, alone")
 
@@ -287,20 +278,6 @@ class Growing:
                 return sorted(voter.replica_id for voter in told.current_voters)
         return []
 
-    def run_ottla(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "ottla", *arguments], capture_output=True, text=True, cwd=ROOT, check=False
-        )
-        assert done.returncode == 0, f"ottla {arguments}: {done.stdout}{done.stderr}"
-        return done.stdout
-
-
-def said(tool: str, *arguments: str) -> str:
-    """What a tool of Kafka's says that does what it was told."""
-    done = run_tool(tool, *arguments)
-    assert done.exit_code == 0, f"{tool} {arguments}: {done.output}{done.errors}"
-    return done.output
-
 
 class Journey:
     """The way there, ``grow``, and the way back, ``go_back``; each returns what is broken."""
@@ -374,26 +351,16 @@ def journey_in(
         growing.close()
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m compat.cluster.growing")
+    parser = new_parser("compat.cluster.growing")
     parser.add_argument("--release", default="4.2", help="the oldest Kafka that might join; default: 4.2")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
-    parser.add_argument("--folder", type=Path, help="kept, for a look at what went wrong")
     options = parser.parse_args()
     say(f"seed {options.seed}")
     with tempfile.TemporaryDirectory() as temporary:
         folder, chance = options.folder or Path(temporary), random.Random(options.seed)
         with journey_in(folder, chance, say, release=options.release) as journey:
             broken = [*journey.grow(), *journey.go_back()]
-    for line in broken:
-        say(f"BROKEN: {line}")
-    say(f"{len(broken)} promises are broken" if broken else "all promises were kept")
-    return 1 if broken else 0
+    return conclude(broken)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 and tells what is broken in the end.
 """
 
-import argparse
 import random
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in
 from compat.cluster.quorum import describe, leads
 from compat.oracle.kafka import KafkaNode, kept_addresses
 from compat.waiting import wait_until
+from tests.integration.cluster.command import conclude, new_parser, say
 from tests.integration.cluster.traffic import QUICK
 
 KAFKA_ID: Final = 101
@@ -184,16 +184,9 @@ def rounds_by_chance(chance: random.Random, count: int) -> list[tuple[str, str]]
     return rounds[:count]
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m compat.cluster.interrupted_handover")
+    parser = new_parser("compat.cluster.interrupted_handover")
     parser.add_argument("--rounds", type=int, default=16)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
-    parser.add_argument("--folder", type=Path, help="kept, for a look at what went wrong")
     options = parser.parse_args()
     say(f"seed {options.seed}")
     chance = random.Random(options.seed)
@@ -201,10 +194,7 @@ def main() -> int:
         broken = hand_over_and_kill(
             options.folder or Path(temporary), chance, rounds_by_chance(chance, options.rounds), say
         )
-    for line in broken:
-        say(f"BROKEN: {line}")
-    say(f"{len(broken)} promises are broken" if broken else "all promises were kept")
-    return 1 if broken else 0
+    return conclude(broken)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Ottla and Apache Kafka nodes that make one cluster, each a process of its own on ports of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from compat.broker_process import BrokerProcess
@@ -102,6 +103,24 @@ def kafka_in(
     others_vote = ["--no-initial-controllers"] if "controller" in node.roles else []
     node.format(*others_vote, cluster_id=ottla.cluster_id)
     return node
+
+
+@contextmanager
+def ottla_and_kafka(
+    folder: Path, *, kafka_id: int, roles: str = "broker", settings: Mapping[str, str] | None = None
+) -> Iterator[tuple[OttlaNode, KafkaNode]]:
+    """A running Ottla, and a running Kafka node in its cluster, which has these roles and settings."""
+    ottla = OttlaNode(folder / "ottla")
+    ottla.start()
+    try:
+        kafka = kafka_in(ottla, folder / "kafka", node_id=kafka_id, roles=roles, settings=settings)
+        try:
+            kafka.start()
+            yield ottla, kafka
+        finally:
+            kafka.kill()
+    finally:
+        ottla.kill()
 
 
 def stamp(directory: Path, name: str) -> str:

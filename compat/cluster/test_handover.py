@@ -1,20 +1,18 @@
 """The controller is handed over to Apache Kafka while clients go on, and back; either side dies meanwhile."""
 
 import subprocess
-import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compat.broker_process import ROOT
-from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in, stamp
+from compat.cluster.nodes import OTTLA_ID, OttlaNode, ottla_and_kafka, stamp
+from compat.cluster.operators import ottla_command
 from compat.cluster.quorum import add_voter, describe, leads, remove_voter, voters
+from compat.cluster.records import Worker, first_partition, numbers, writing
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
@@ -98,96 +96,29 @@ class Pair:
             return True
 
         wait_until(is_made, f"{name} is made")
-        with Writing(self.ottla.bootstrap, name) as writing:
-            writing.wait_for(1)
-
-
-class Writing:
-    """An idempotent producer at work in a thread of its own, with a record at a time under way."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0}
-        )
-        self._topic = topic
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._write)
-        self.acknowledged = 0
-        self.failures: list[str] = []
-
-    def __enter__(self) -> "Writing":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _write(self) -> None:
-        while not self._stop.is_set():
-            self._producer.produce(
-                self._topic, b"%d" % self.acknowledged, partition=0, on_delivery=self._note
-            )
-            self._producer.flush(60)
-
-    def _note(self, error: object, _: object) -> None:
-        if error is None:
-            self.acknowledged += 1
-        else:
-            self.failures.append(str(error))
-            self._stop.set()
-
-    def wait_for(self, more: int) -> None:
-        """Return when so many more are acknowledged."""
-        goal = self.acknowledged + more
-        wait_until(lambda: self.acknowledged >= goal or self.failures, f"{more} records are acknowledged")
-        assert self.failures == []
-
-
-def read(bootstrap: str, topic: str, count: int) -> list[bytes]:
-    """The first records of partition 0."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes] = []
-
-    def has_all() -> bool:
-        found.extend(message.value() or b"" for message in consumer.consume(500, 0.5))
-        return len(found) >= count
-
-    try:
-        wait_until(has_all, f"{count} records of {topic} are read")
-    finally:
-        consumer.close()
-    return found
+        with Worker(writing(self.ottla.bootstrap, name)) as worker:
+            worker.wait_for(1)
 
 
 @contextmanager
 def pair_in(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Pair]:
     """``settings`` are Kafka's."""
-    ottla = OttlaNode(folder / "ottla")
-    ottla.start()
-    try:
-        admin = AdminClient({"bootstrap.servers": ottla.bootstrap})
+    with ottla_and_kafka(folder, kafka_id=KAFKA_ID, roles="controller", settings=settings) as nodes:
+        pair = Pair(*nodes)
+        admin = AdminClient({"bootstrap.servers": pair.ottla.bootstrap})
         admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
-        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="controller", settings=settings)
-        kafka.start()
-        try:
-            yield Pair(ottla, kafka)
-        finally:
-            kafka.kill()
-    finally:
-        ottla.kill()
+        yield pair
 
 
 def test_there_and_back_while_a_producer_writes(kafka_jars: Path, tmp_path: Path) -> None:
-    with pair_in(tmp_path) as pair, Writing(pair.ottla.bootstrap, TOPIC) as writing:
-        writing.wait_for(100)
+    with pair_in(tmp_path) as pair, Worker(writing(pair.ottla.bootstrap, TOPIC)) as worker:
+        worker.wait_for(100)
         pair.let_kafka_vote()
         pair.check_that_it_works()
-        writing.wait_for(100)
+        worker.wait_for(100)
         pair.let_ottla_go()
         pair.check_that_it_works()
-        writing.wait_for(100)
+        worker.wait_for(100)
         told = describe(pair.kafka.controller)
         assert told is not None
         assert [voter.replica_id for voter in told.current_voters] == [KAFKA_ID]
@@ -197,14 +128,13 @@ def test_there_and_back_while_a_producer_writes(kafka_jars: Path, tmp_path: Path
         pair.check_that_it_works()
         pair.let_kafka_go()
         pair.check_that_it_works()
-        writing.wait_for(100)
+        worker.wait_for(100)
         assert voters(pair.ottla.controller) == [OTTLA_ID]
-    assert writing.failures == []
+    assert worker.failure is None
     assert "ERROR" not in pair.kafka.log.read_text()
     pair.ottla.start()
     try:
-        values = read(pair.ottla.bootstrap, TOPIC, writing.acknowledged)
-        assert values[: writing.acknowledged] == [b"%d" % number for number in range(writing.acknowledged)]
+        assert first_partition(pair.ottla.bootstrap, TOPIC, worker.done) == numbers(worker.done)
     finally:
         pair.ottla.stop()
 
@@ -272,8 +202,7 @@ def test_ottla_s_tool_does_it_if_everybody_finds_the_new_controller(kafka_jars: 
     with pair_in(tmp_path) as pair:
 
         def hand_over(to: int) -> subprocess.CompletedProcess[str]:
-            command = ["-m", "ottla", "handover", "--bootstrap-server", pair.ottla.bootstrap, "--to", str(to)]
-            return subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
+            return ottla_command("handover", "--bootstrap-server", pair.ottla.bootstrap, "--to", str(to))
 
         refused = hand_over(KAFKA_ID)
         assert refused.returncode == 2

@@ -12,8 +12,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker, kafka_controller
+from compat.cluster.operators import said
 from compat.cluster.quorums import kafka_quorum
-from compat.cluster.test_kafka_broker import consumed, produced
+from compat.cluster.records import consumed, produced
+from compat.cluster.views import ClusterView
 from compat.disk_faults.faults import Faults
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
@@ -24,37 +26,19 @@ BOTH = {FIRST_ID, SECOND_ID}
 DUPLICATE = "DUPLICATE_BROKER_REGISTRATION"
 
 
-class Cluster:
-    """Two brokers, and a controller without a broker."""
+class Cluster(ClusterView):
+    """Two brokers, and a controller without a broker; the first broker tells what is seen."""
 
     def __init__(self, controller: KafkaNode, first: OttlaBroker, second: OttlaBroker) -> None:
+        super().__init__(first.bootstrap)
         self.controller = controller
         self.first = first
         self.second = second
-        self.admin = AdminClient({"bootstrap.servers": first.bootstrap})
-        """Asks the first broker, which is there all the time."""
-
-    def brokers(self) -> set[int]:
-        """Those that clients are told of."""
-        return set(self.admin.list_topics(timeout=10).brokers)
-
-    def leaders(self, topic: str) -> list[int]:
-        found = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
-        return [found[index].leader for index in sorted(found)]
-
-    def in_sync(self, topic: str) -> list[set[int]]:
-        found = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
-        return [set(found[index].isrs) for index in sorted(found)]
 
     def create(self, topic: str, partitions: int) -> None:
         """With a replica on each broker."""
         self.admin.create_topics([NewTopic(topic, partitions, 2)])[topic].result(30)
-        self.wait_until_in_sync(topic)
-
-    def wait_until_in_sync(self, topic: str) -> None:
-        wait_until(
-            lambda: all(found == BOTH for found in self.in_sync(topic)), f"both are in sync in {topic}"
-        )
+        self.wait_until_in_sync(topic, BOTH)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +52,7 @@ def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         first.start()
         second.start()
         made = Cluster(controller, first, second)
-        wait_until(lambda: made.brokers() == BOTH, "the first broker knows of both")
+        made.wait_for_brokers(BOTH)
         yield made
     finally:
         for broker in (second, first):
@@ -80,9 +64,7 @@ def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def tool(name: str, at: OttlaBroker, *arguments: str, name_first: bool = False) -> str:
     """What a tool says; of some it is the first argument that says what to do."""
     place = ("--bootstrap-server", at.bootstrap)
-    done = run_tool(name, *arguments, *place) if name_first else run_tool(name, *place, *arguments)
-    assert done.exit_code == 0, done
-    return done.output
+    return said(name, *arguments, *place) if name_first else said(name, *place, *arguments)
 
 
 @pytest.mark.slow
@@ -96,7 +78,7 @@ class TestAsked:
         )
         tool("kafka-topics", cluster.second, "--alter", *of_topic, "--partitions=3")
         wait_until(lambda: len(cluster.leaders("by-tool")) == 3, "the first broker knows of the third one")
-        cluster.wait_until_in_sync("by-tool")
+        cluster.wait_until_in_sync("by-tool", BOTH)
         values = [b"%d" % number for number in range(100)]
         produced(cluster.first.bootstrap, "by-tool", values)
         assert consumed(cluster.second.bootstrap, "by-tool", 100) == set(values)
@@ -152,14 +134,14 @@ class TestLives:
     def test_a_broker_that_stops_is_let_go(self, cluster: Cluster) -> None:
         cluster.create("moved", 4)
         assert cluster.second.stop() == 0
-        wait_until(lambda: cluster.brokers() == {FIRST_ID}, "clients are told of the other alone")
+        cluster.wait_for_brokers({FIRST_ID})
         assert cluster.leaders("moved") == [FIRST_ID] * 4
         assert cluster.in_sync("moved") == [{FIRST_ID}] * 4
         produced(cluster.first.bootstrap, "moved", [b"alone"] * 20)
         assert "goes without leave" not in cluster.second.log()
         cluster.second.start()
         assert "recovering" not in cluster.second.log()
-        cluster.wait_until_in_sync("moved")
+        cluster.wait_until_in_sync("moved", BOTH)
 
     def test_one_that_dies_is_missed_and_comes_back_when_its_session_is_over(self, cluster: Cluster) -> None:
         cluster.create("inherited", 4)
@@ -168,21 +150,21 @@ class TestLives:
         assert cluster.brokers() == {FIRST_ID}
         produced(cluster.first.bootstrap, "inherited", [b"alone"] * 20)
         cluster.second.start()
-        cluster.wait_until_in_sync("inherited")
+        cluster.wait_until_in_sync("inherited", BOTH)
         cluster.second.kill()
         cluster.second.start()  # at once: its session lasts
         assert DUPLICATE in cluster.second.log()
-        cluster.wait_until_in_sync("inherited")
+        cluster.wait_until_in_sync("inherited", BOTH)
 
     def test_one_that_was_silent_for_too_long_is_fenced_and_unfenced(self, cluster: Cluster) -> None:
         cluster.create("paused", 4)
         os.kill(cluster.second.pid, signal.SIGSTOP)
         try:
-            wait_until(lambda: cluster.brokers() == {FIRST_ID}, "the second is fenced")
+            cluster.wait_for_brokers({FIRST_ID})
         finally:
             os.kill(cluster.second.pid, signal.SIGCONT)
-        wait_until(lambda: cluster.brokers() == BOTH, "it is unfenced")
-        cluster.wait_until_in_sync("paused")
+        cluster.wait_for_brokers(BOTH)
+        cluster.wait_until_in_sync("paused", BOTH)
 
     def test_the_controller_s_end_stops_nobody(self, cluster: Cluster) -> None:
         cluster.create("kept", 4)
@@ -204,8 +186,8 @@ class TestLives:
         cluster.create("known", 4)
         tool("kafka-cluster", cluster.first, "unregister", "--id", str(SECOND_ID), name_first=True)
         wait_until(lambda: "registers again" in cluster.second.log(), "the second has seen it")
-        wait_until(lambda: cluster.brokers() == BOTH, "it is back")
-        cluster.wait_until_in_sync("known")
+        cluster.wait_for_brokers(BOTH)
+        cluster.wait_until_in_sync("known", BOTH)
 
     def test_without_a_controller_a_broker_stops_all_the_same(self, cluster: Cluster) -> None:
         cluster.controller.kill()
@@ -213,7 +195,7 @@ class TestLives:
         assert "goes without leave" in cluster.second.log()
         cluster.controller.start()
         cluster.second.start()
-        wait_until(lambda: cluster.brokers() == BOTH, "both are there")
+        cluster.wait_for_brokers(BOTH)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from confluent_kafka.cimpl import KafkaException, NewTopic
 
 from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker
 from compat.cluster.quorums import KafkaQuorum, kafka_quorum
-from compat.cluster.test_kafka_broker import consumed, produced
+from compat.cluster.records import consumed, produced
 from compat.waiting import wait_until
 
 OTTLA_IDS = (1, 2)

@@ -1,7 +1,5 @@
 """A new Ottla takes over from another one, while clients go on, and the old one retires."""
 
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,38 +7,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compat.broker_process import ROOT
 from compat.cluster.nodes import OttlaNode
+from compat.cluster.operators import format_to_join, hand_over, reassign
 from compat.cluster.quorum import leads
-from compat.cluster.test_shrinking import (
-    INTERNAL,
-    PLAIN,
-    TRANSACTED,
-    Client,
-    Cluster,
-    commit_as_group,
-    committed,
-    read,
-    transacting,
-    writing,
-)
+from compat.cluster.records import Worker, first_partition, numbers, transacting, writing
+from compat.cluster.test_shrinking import INTERNAL, PLAIN, TRANSACTED, commit_as_group, committed
+from compat.cluster.views import ClusterView
 
 pytestmark = pytest.mark.slow
-
-
-def hand_over(bootstrap: str, to: int) -> None:
-    """Let the node be the controller, as an operator would."""
-    command = ["-m", "ottla", "handover", "--bootstrap-server", bootstrap, "--to", str(to)]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-
-
-def format_to_join(ottla: OttlaNode, cluster_id: str) -> None:
-    """Let the node become one of a cluster that has controllers."""
-    overrides = [f"--override={name}={value}" for name, value in ottla.settings.items()]
-    command = ["-m", "ottla", "format", "-t", cluster_id, "-N", "--data", str(ottla.data), *overrides]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
 
 
 def test_one_ottla_takes_over_from_another_and_the_old_one_retires(tmp_path: Path) -> None:
@@ -57,14 +31,14 @@ def test_one_ottla_takes_over_from_another_and_the_old_one_retires(tmp_path: Pat
         format_to_join(second, first.cluster_id)
         second.start()
         stack.callback(second.kill)
-        cluster = Cluster(first, second)
-        plain = Client(writing(cluster.bootstrap))
-        transacted = Client(transacting(cluster.bootstrap))
+        bootstrap = f"{first.bootstrap},{second.bootstrap}"
+        plain = Worker(writing(bootstrap, PLAIN))
+        transacted = Worker(transacting(bootstrap, TRANSACTED))
         with plain, transacted:
             plain.wait_for(30)
             transacted.wait_for(5)
-            offset = commit_as_group(cluster.bootstrap)
-            cluster.place([2], [PLAIN, TRANSACTED, *INTERNAL], through=first.bootstrap)
+            offset = commit_as_group(bootstrap)
+            reassign(ClusterView(bootstrap), [PLAIN, TRANSACTED, *INTERNAL], [2], through=first.bootstrap)
             plain.wait_for(30)
             hand_over(first.bootstrap, 2)
             assert leads(second.controller)
@@ -76,5 +50,5 @@ def test_one_ottla_takes_over_from_another_and_the_old_one_retires(tmp_path: Pat
         assert transacted.failure is None
         second.kill()
         second.start()
-        assert read(second.bootstrap, PLAIN, plain.done) == [b"%d" % number for number in range(plain.done)]
+        assert first_partition(second.bootstrap, PLAIN, plain.done) == numbers(plain.done)
         assert committed(second.bootstrap) == offset

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
-from compat.cluster.nodes import OTTLA_ID, OttlaNode, kafka_in
+from compat.cluster.nodes import OTTLA_ID, OttlaNode, ottla_and_kafka
+from compat.cluster.operators import said
+from compat.cluster.views import ClusterView
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
@@ -32,26 +33,9 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("tools")
-    ottla = OttlaNode(folder / "ottla")
-    ottla.start()
-    try:
-        kafka = kafka_in(ottla, folder / "kafka", node_id=KAFKA_ID, roles="broker")
-        kafka.start()
-        try:
-            admin = AdminClient({"bootstrap.servers": ottla.bootstrap})
-            wait_until(lambda: len(admin.list_topics(timeout=10).brokers) == 2, "both brokers are unfenced")
-            yield Cluster(folder, ottla, kafka)
-        finally:
-            kafka.kill()
-    finally:
-        ottla.stop()
-
-
-def said(tool: str, *arguments: str) -> str:
-    """What a tool says that does what it was told."""
-    done = run_tool(tool, *arguments)
-    assert done.exit_code == 0, f"{tool} {arguments}: {done.output}{done.errors}"
-    return done.output
+    with ottla_and_kafka(folder, kafka_id=KAFKA_ID) as (ottla, kafka):
+        ClusterView(ottla.bootstrap).wait_for_brokers({OTTLA_ID, KAFKA_ID})
+        yield Cluster(folder, ottla, kafka)
 
 
 def topics(door: str, *arguments: str) -> str:

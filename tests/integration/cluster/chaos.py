@@ -4,7 +4,6 @@
 some time, and tells how long failovers took, and what is broken in the end.
 """
 
-import argparse
 import random
 import statistics
 import sys
@@ -20,6 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, Node
+from tests.integration.cluster.command import conclude, new_parser, say
 from tests.integration.cluster.doors import Door
 from tests.integration.cluster.promises import broken_promises, differing_replicas
 from tests.integration.cluster.traffic import (
@@ -249,17 +249,10 @@ def run_chaos(
                 door.close()
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.integration.cluster.chaos")
+    parser = new_parser("tests.integration.cluster.chaos")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--with", dest="kinds", default="kill", help="of kill, pause, cut; with commas")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
-    parser.add_argument("--folder", type=Path, help="kept, for a look at what went wrong")
     options = parser.parse_args()
     say(f"seed {options.seed}")
     end = time.monotonic() + options.minutes * 60
@@ -271,10 +264,7 @@ def main() -> int:
             is_over=lambda _: time.monotonic() > end,
             say=say,
         )
-    for line in broken:
-        say(f"BROKEN: {line}")
-    say(f"{len(broken)} promises are broken" if broken else "all promises were kept")
-    return 1 if broken else 0
+    return conclude(broken)
 
 
 if __name__ == "__main__":
