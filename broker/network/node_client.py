@@ -21,7 +21,7 @@ API_VERSIONS_VERSION: Final = 4
 """Of the first question on a connection: it is told of features whose lowest level is 0, too."""
 
 FIRST_BYTES: Final = 1 << 16
-"""What is made room for before more of an answer has come; an announced size alone is not believed."""
+"""What there is room for before more of an answer has come; an announced size alone is not believed."""
 
 TRUSTED_BYTES: Final = 64 << 20
 """For an answer up to this size room is made at once when its first bytes have come: mostly it is what a
@@ -29,6 +29,10 @@ follower has asked for."""
 
 TURN_BYTES: Final = 1 << 18
 """After so many bytes others have their turn."""
+
+FRESH_SECONDS: Final = 0.1
+"""A connection over which an answer came so recently is not asked whether it is still open: who fetches
+without a pause would ask with each request."""
 
 RESPONSE_BYTES_MAX: Final = 1 << 30
 
@@ -59,6 +63,9 @@ class NodeClient:
         self._turn = trio.Lock()
         self._peer: Peer | None = None
         self._address: Address | None = None
+        self._answered_at = 0.0
+        self._first = memoryview(bytearray(FIRST_BYTES))
+        """What has come of an answer before its size is known."""
         self._correlation_id = 0
         self.api_versions: Mapping[int, tuple[int, int]] = {}
         """The lowest and highest version of each API that the node serves, once it is connected."""
@@ -71,12 +78,16 @@ class NodeClient:
         Raises NodeUnreachable.  What is raised, cancellation included, ends the connection if a request is
         under way.
         """
-        try:
-            with trio.fail_after(timeout_seconds):
-                async with self._turn:
-                    return await self._ask(request, version)
-        except trio.TooSlowError as error:
-            raise NodeUnreachable(f"no answer for {timeout_seconds:g} s") from error
+        with trio.CancelScope(deadline=trio.current_time() + timeout_seconds):
+            try:
+                self._turn.acquire_nowait()
+            except trio.WouldBlock:
+                await self._turn.acquire()
+            try:
+                return await self._ask(request, version)
+            finally:
+                self._turn.release()
+        raise NodeUnreachable(f"no answer for {timeout_seconds:g} s")
 
     async def connect(self, *, timeout_seconds: float) -> None:
         """Be connected, so that ``api_versions`` and ``features`` are known.  Raises NodeUnreachable."""
@@ -118,8 +129,10 @@ class NodeClient:
         address = self._resolve()
         if address is None:
             raise NodeUnreachable("nobody knows its address")
-        if self._peer is not None and address == self._address and _is_open(self._peer):
-            return
+        if self._peer is not None and address == self._address:
+            is_fresh = trio.current_time() < self._answered_at + FRESH_SECONDS
+            if is_fresh or _is_open(self._peer):
+                return
         self.close()
         try:
             self._peer = await self._transport.connect(address)
@@ -152,13 +165,30 @@ class NodeClient:
         ).encode(2 if is_flexible else 1)
         body = request.encode(version)
         await peer.send(_SIZE.pack(len(header) + len(body)) + header + body)
-        answer = await _receive(peer)
+        answer = await self._receive(peer)
+        self._answered_at = trio.current_time()
         response = response_class(type(request))
         has_tags = version in response.flexible and request.api_key != ApiKey.API_VERSIONS
         answered, position = ResponseHeader.decode_from(answer, 0, 1 if has_tags else 0)
         if answered.correlation_id != self._correlation_id:
             raise DecodeError(f"an answer to request {answered.correlation_id}, not {self._correlation_id}")
         return response.decode_from(answer, position, version)[0]
+
+    async def _receive(self, peer: Peer) -> memoryview:
+        """One frame without its size; the view is of a buffer of its own."""
+        first = self._first
+        filled = 0
+        while filled < _SIZE.size:
+            await peer.wait_readable()
+            filled += _receive_some(peer, first[filled:]) or 0
+        (size,) = _SIZE.unpack_from(first)
+        if not 0 < size <= RESPONSE_BYTES_MAX:
+            raise DecodeError(f"an answer of {size} bytes")
+        filled -= _SIZE.size
+        if filled > size:
+            raise DecodeError(f"{filled - size} bytes more than an answer")
+        begun = first[_SIZE.size : _SIZE.size + filled]
+        return memoryview(bytes(begun) if filled == size else await _receive_rest(peer, begun, size))
 
 
 @cache
@@ -182,33 +212,32 @@ def _is_open(peer: Peer) -> bool:
         return False
 
 
-async def _receive(peer: Peer) -> memoryview:
-    """One frame without its size; the view is of a buffer of its own."""
-    (size,) = _SIZE.unpack(await _receive_exactly(peer, _SIZE.size))
-    if not 0 < size <= RESPONSE_BYTES_MAX:
-        raise DecodeError(f"an answer of {size} bytes")
-    return memoryview(await _receive_exactly(peer, size))
+def _receive_some(peer: Peer, space: memoryview) -> int | None:
+    """How many bytes came; None when nothing is there yet."""
+    count = peer.receive_nowait(space)
+    if count == 0:
+        raise PeerGone("the node has closed the connection")
+    return count
 
 
-async def _receive_exactly(peer: Peer, size: int) -> bytearray:
-    buffer = bytearray(min(size, FIRST_BYTES))
-    filled = in_a_row = 0
+async def _receive_rest(peer: Peer, begun: memoryview, size: int) -> bytearray:
+    """All of an answer that has begun to come."""
+    buffer = bytearray(begun)
+    filled = in_a_row = len(buffer)
     while filled < size:
         if filled == len(buffer):
-            larger = bytearray(size if size <= TRUSTED_BYTES else min(size, 2 * filled))
+            larger = bytearray(size if size <= TRUSTED_BYTES else min(size, max(FIRST_BYTES, 2 * filled)))
             larger[:filled] = buffer
             buffer = larger
         with memoryview(buffer) as view:
-            count = peer.receive_nowait(view[filled:])
-        if count == 0:
-            raise PeerGone("the node has closed the connection")
+            count = _receive_some(peer, view[filled:])
         if count is None:
             await peer.wait_readable()
             in_a_row = 0
         else:
             filled += count
             in_a_row += count
-            if in_a_row >= TURN_BYTES or filled == size:
+            if in_a_row >= TURN_BYTES:
                 await trio.lowlevel.checkpoint()
                 in_a_row = 0
     return buffer

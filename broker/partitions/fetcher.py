@@ -49,6 +49,10 @@ LOOK_SECONDS: Final = 0.5
 ASIDE_BYTES: Final = 128 << 10
 """Writes from this size on are made in a thread."""
 
+TURN_BYTES: Final = 128 << 10
+TURN_PARTITIONS: Final = 8
+"""After so many bytes, or records of so many partitions, others have their turn."""
+
 GATHER_SECONDS: Final = 0.02
 """After this a partition that has come does not wait any longer for the answer about the others, in which
 there may be nothing for half a second.  The request is given up with its connection, and asked anew."""
@@ -328,6 +332,7 @@ class Fetcher:
         told = self._session.told
         self._session.note_answer(answer.session_id)
         out_of_range: list[Follower] = []
+        bytes_in_a_row = partitions_in_a_row = 0
         for topic in answer.responses:
             for data in topic.partitions:
                 key = topic.topic_id, data.partition_index
@@ -337,7 +342,11 @@ class Fetcher:
                 if await self._take_one(known, asked, data) is Outcome.OUT_OF_RANGE:
                     out_of_range.append(known)
                 if data.records:
-                    await trio.lowlevel.checkpoint()  # small ones may be many
+                    bytes_in_a_row += len(data.records)
+                    partitions_in_a_row += 1
+                    if bytes_in_a_row >= TURN_BYTES or partitions_in_a_row >= TURN_PARTITIONS:
+                        await trio.lowlevel.checkpoint()
+                        bytes_in_a_row = partitions_in_a_row = 0
         if out_of_range:
             await self._meet(client, out_of_range)
 
