@@ -116,13 +116,13 @@ def replica_id_of(request: FetchRequest, call: Call) -> int:
 def reader_of(request: FetchRequest, call: Call, replica_id: int, isolation: IsolationLevel) -> Reader:
     """Who asks: a follower or a consumer."""
     if replica_id >= 0:
-        partitions = call.services.partitions
+        throttled = call.services.partitions.throttled_followers
         return Reader(
             FetchIsolation.LOG_END,
             replica_id=replica_id,
             broker_epoch=request.replica_state.replica_epoch if call.version >= REPLICA_STATE_VERSION else -1,
             now_ms=call.received_ms,
-            holds_back=lambda leader: partitions.holds_back(leader, replica_id),
+            holds_back=lambda leader: throttled.holds_back(leader, replica_id),
         )
     if request.rack_id and call.version >= FOLLOWER_READS_VERSION:
         return Reader(FetchIsolation(isolation), preferred_replica=selector(call, request.rack_id))
@@ -160,9 +160,10 @@ def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -
             return FetchResponse(error_code=error_code, session_id=session_id)
     error_code, session_id, told = context.answer(result.readings, call.received_ms)
     if replica_id >= 0 and not error_code:
+        throttled = call.services.partitions.throttled_followers
         for replica, reading in zip(result.replicas, result.readings, strict=True):
             if reading.records_size_bytes and isinstance(replica, Leader):
-                call.services.partitions.note_replicated(replica, reading.records_size_bytes)
+                throttled.note_replicated(replica, reading.records_size_bytes)
     return tell(call, FetchResponse(error_code=error_code, session_id=session_id), told, replica_id)
 
 

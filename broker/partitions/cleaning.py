@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import trio
 
+from broker.partitions.closed_logs import find_closed_in_need
 from broker.partitions.housekeeping import delete_expired
 from broker.partitions.worker_process import WorkerGone, WorkerProcess
 from protocol.errors import DecodeError
@@ -125,7 +126,7 @@ class _Cleaner:
         config = self._services.config
         while True:
             await trio.sleep(config.get("log.cleaner.backoff.ms") / 1000)
-            async for _ in self._manager.find_closed_in_need(compacts=True):
+            async for _ in find_closed_in_need(self._services, self._manager, compacts=True):
                 await trio.lowlevel.checkpoint()  # opening them is all that is wanted here
             self._uncleanable.intersection_update([log for _, log in self._logs()])
             async with trio.open_nursery() as nursery:

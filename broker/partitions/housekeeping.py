@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from broker.partitions.closed_logs import find_closed_in_need
 from storage.errors import DiskFailure, StorageError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class _House:
         for log in self._logs:
             if not log.config.compacts:
                 await delete_expired(self._services, self._manager, log)
-        async for log in self._manager.find_closed_in_need(compacts=False):
+        async for log in find_closed_in_need(self._services, self._manager, compacts=False):
             await delete_expired(self._services, self._manager, log)
 
     async def expire_producers(self) -> None:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from broker.partitions.isr_updates import IsrUpdates
     from broker.partitions.moves import Move, ReplicaMoves
     from broker.partitions.replication import IsrProposal, Replication
-    from broker.quotas.replication import ReplicationQuota
+    from broker.partitions.throttled_followers import ThrottledFollowers
     from broker.services import Services
 
 CHECKS_AT_ONCE_MAX = 4
@@ -58,9 +58,6 @@ CHECKS_AT_ONCE_MAX = 4
 
 COMPLAINT_INTERVAL_MS = 10_000
 """A disk that fails may fail with every request: that is reported once in this time."""
-
-GLANCES_AT_ONCE = 100
-"""Closed logs that a thread looks at in one go."""
 
 OPENED_AT_ONCE = 16
 """Logs that a thread opens in one go, of partitions with several replicas."""
@@ -106,7 +103,7 @@ class PartitionManager:
         self.assignments = Assignments(services)
         self._moves: ReplicaMoves | None = None
         self._isr_updates: IsrUpdates | None = None
-        self._leader_quota: ReplicationQuota | None = None
+        self._throttled_followers: ThrottledFollowers | None = None
         self.missing: dict[Replica, _Missing] = {}
         """Replicas that are still to be made."""
         self._awaited: dict[Replica, list[Callable[[], None]]] = {}
@@ -139,6 +136,15 @@ class PartitionManager:
 
             self._fetchers = Fetchers(self._services, self)
         return self._fetchers
+
+    @property
+    def throttled_followers(self) -> "ThrottledFollowers":
+        """Who may copy only so much from here; loaded with the first follower that fetches."""
+        if self._throttled_followers is None:
+            from broker.partitions.throttled_followers import ThrottledFollowers
+
+            self._throttled_followers = ThrottledFollowers(self._services)
+        return self._throttled_followers
 
     def is_moving(self, log: PartitionLog) -> bool:
         """Whether a log is being copied to another directory: it is not compacted meanwhile."""
@@ -303,48 +309,6 @@ class PartitionManager:
         if not 0 <= index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic, index, topic.partitions[index]
-
-    def closed_replicas(self) -> list[tuple[Replica, LogConfig]]:
-        """Replicas that this broker leads and nobody has asked for since the start."""
-        image = self._services.image
-        configs: dict[str, LogConfig] = {}
-        found = []
-        for replica, directory in list(self._homes.items()):  # threads may add to it
-            topic, index = replica
-            partition = image.partition(topic, index)
-            if (
-                directory.log(topic, index) is None
-                and partition is not None
-                and partition.leader == self._services.node_id
-            ):
-                if topic not in configs:
-                    configs[topic] = LogConfig.from_settings(self.settings_of(topic))
-                found.append((replica, configs[topic]))
-        return found
-
-    async def find_closed_in_need(self, *, compacts: bool) -> AsyncIterator[PartitionLog]:
-        """Open those logs that seem to need retention or, if ``compacts``, the cleaner.
-
-        The others, which may be thousands, stay closed: threads look at their files.
-        """
-        closed = [entry for entry in self.closed_replicas() if entry[1].compacts is compacts]
-        for first in range(0, len(closed), GLANCES_AT_ONCE):
-            some = closed[first : first + GLANCES_AT_ONCE]
-            now_ms = self._services.clock.now_ms()
-            for replica in await self._services.run_blocking(self._glance, some, now_ms):
-                try:
-                    yield self.leader(*replica).log
-                except KafkaError:
-                    pass  # gone meanwhile, or damaged, which was reported
-
-    def _glance(self, replicas: Sequence[tuple[Replica, LogConfig]], now_ms: int) -> list[Replica]:
-        found = []
-        for replica, config in replicas:
-            with self.disk_lock:
-                directory = self._homes.get(replica)
-                if directory is not None and directory.may_need_care(*replica, config, now_ms=now_ms):
-                    found.append(replica)
-        return found
 
     def settings_of(self, topic: str) -> TopicSettings:
         """A topic's effective settings."""
@@ -874,40 +838,6 @@ class PartitionManager:
 
     def propose_isr(self, leader: Leader, proposal: "IsrProposal") -> None:
         self.isr_updates.propose(leader, proposal)
-
-    # Throttled followers (KIP-73)
-
-    @property
-    def leader_quota(self) -> "ReplicationQuota":
-        """What followers that are named as throttled may copy from here."""
-        if self._leader_quota is None:
-            from broker.quotas.replication import ReplicationQuota
-
-            self._leader_quota = ReplicationQuota(
-                self._services.config, "leader.replication.throttled.rate", self.now_ms
-            )
-        return self._leader_quota
-
-    def _is_throttled(self, leader: Leader) -> bool:
-        from broker.quotas.replication import is_named
-
-        named = leader.settings["leader.replication.throttled.replicas"]
-        return is_named(named, leader.partition, self._services.node_id)
-
-    def holds_back(self, leader: Leader, follower_id: int) -> bool:
-        """Whether a follower gets no records now; never one that is in sync."""
-        replication = leader.replication
-        return (
-            replication is not None
-            and follower_id not in replication.isr
-            and self._is_throttled(leader)
-            and self.leader_quota.throttle_ms() > 0
-        )
-
-    def note_replicated(self, leader: Leader, size_bytes: int) -> None:
-        """Records were sent to a follower: they count if the partition is named, in sync or not."""
-        if self._is_throttled(leader):
-            self.leader_quota.record(size_bytes)
 
     def _complain(self, text: str) -> None:
         now_ms = self._services.clock.now_ms()

@@ -27,9 +27,7 @@ from protocol.messages.offset_for_leader_epoch import (
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.batch import RecordBatch
 from protocol.schema import Message
-from storage.log_directory import LogDirectory
 from storage.memory_filesystem import MemoryFileSystem
-from storage.partition_log import PartitionLog
 from tests.broker.partitions.one_broker import (
     PATH,
     START_MS,
@@ -108,23 +106,6 @@ def other_topic_image() -> MetadataImage:
     for name in ("first", "second"):
         elsewhere.delete_topic(elsewhere.image.topics[name].id)
     return elsewhere.image
-
-
-async def test_logs_may_be_made_in_a_thread_while_others_are_looked_through(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with one_broker() as broker:
-        broker.create_topic("t", partitions=3)
-        await settle()
-        manager, find_log = broker.partitions, LogDirectory.log
-        manager._homes.pop(("t", 2))
-
-        def meanwhile(directory: LogDirectory, topic: str, partition: int) -> PartitionLog | None:
-            manager._homes["t", 2] = directory
-            return find_log(directory, topic, partition)
-
-        monkeypatch.setattr(LogDirectory, "log", meanwhile)
-        assert manager.closed_replicas() == [], "all of them were opened when they were made"
 
 
 async def test_who_leads_what() -> None:

@@ -1,0 +1,66 @@
+"""Logs that nobody has asked for since the start: which of them need retention or the cleaner."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+from broker.errors import KafkaError
+from storage.checkpoints import Replica
+from storage.config import LogConfig
+from storage.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from broker.partitions.manager import PartitionManager
+    from broker.services import Services
+
+GLANCES_AT_ONCE = 100
+"""Closed logs that a thread looks at in one go."""
+
+
+async def find_closed_in_need(
+    services: "Services", manager: "PartitionManager", *, compacts: bool
+) -> AsyncIterator[PartitionLog]:
+    """Open those logs that seem to need retention or, if ``compacts``, the cleaner.
+
+    The others, which may be thousands, stay closed: threads look at their files.
+    """
+    closed = [entry for entry in closed_replicas(services, manager) if entry[1].compacts is compacts]
+    for first in range(0, len(closed), GLANCES_AT_ONCE):
+        some = closed[first : first + GLANCES_AT_ONCE]
+        now_ms = services.clock.now_ms()
+        for replica in await services.run_blocking(_glance, manager, some, now_ms):
+            try:
+                yield manager.leader(*replica).log
+            except KafkaError:
+                pass  # gone meanwhile, or damaged, which was reported
+
+
+def closed_replicas(services: "Services", manager: "PartitionManager") -> list[tuple[Replica, LogConfig]]:
+    """Replicas that this broker leads and nobody has asked for since the start."""
+    image = services.image
+    configs: dict[str, LogConfig] = {}
+    found = []
+    for replica, directory in list(manager.places.homes.items()):  # threads may add to it
+        topic, index = replica
+        partition = image.partition(topic, index)
+        if (
+            directory.log(topic, index) is None
+            and partition is not None
+            and partition.leader == services.node_id
+        ):
+            if topic not in configs:
+                configs[topic] = LogConfig.from_settings(manager.settings_of(topic))
+            found.append((replica, configs[topic]))
+    return found
+
+
+def _glance(
+    manager: "PartitionManager", replicas: Sequence[tuple[Replica, LogConfig]], now_ms: int
+) -> list[Replica]:
+    """Those whose files say that something may be due.  In a thread."""
+    found = []
+    for replica, config in replicas:
+        with manager.disk_lock:
+            directory = manager.places.homes.get(replica)
+            if directory is not None and directory.may_need_care(*replica, config, now_ms=now_ms):
+                found.append(replica)
+    return found
