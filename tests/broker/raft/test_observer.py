@@ -79,6 +79,12 @@ async def following(node: ControllerNode) -> AsyncGenerator[None]:
         nursery.cancel_scope.cancel()
 
 
+async def catch_up(node: ControllerNode) -> None:
+    """Follow until the node has what the leader has committed, and no longer."""
+    async with following(node):
+        await node.quorum.wait_caught_up()
+
+
 async def until_same(node: ControllerNode, leader: ControllerNode) -> None:
     """Wait until the node has published all that its leader has."""
     reached = trio.Event()
@@ -142,8 +148,7 @@ class TestFollowing:
         node.start()
         sizes: list[int] = []
         wires.on_answer = lambda _, answer: sizes.append(len(answer.responses[0].partitions[0].records))
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         assert content(node.image) == content(leader.image)
         assert len(sizes) > 10
         assert max(sizes[1:]) < 2000, "one batch may be longer"
@@ -172,8 +177,7 @@ class TestFollowing:
     ) -> None:
         node = FollowingNode()
         node.start()
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         state = read_quorum_state(node.file_system, METADATA)
         assert state is not None
         assert (state.leader_id, state.leader_epoch, state.voted_id) == (1, 1, -1)
@@ -185,8 +189,7 @@ class TestRestart:
     ) -> None:
         node = FollowingNode()
         node.start()
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         node.kill()
         node.start()
         assert node.quorum.log.end_offset == leader.raft.log.end_offset
@@ -194,8 +197,7 @@ class TestRestart:
         assert node.quorum.high_watermark == -1
         assert (node.quorum.leader_id, node.quorum.epoch) == (1, 1)
         asked = len(wires.asked)
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         assert content(node.image) == content(leader.image)
         assert len(wires.asked) - asked < 5, "it copies nothing twice"
 
@@ -205,8 +207,7 @@ class TestRestart:
         """The old leader's last record reached this node, and not the disk that the new one started from."""
         node = FollowingNode()
         node.start()
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         end = node.quorum.log.end_offset
         lost = build_metadata_batch([(NoOpRecord(), 0)] * 3, base_offset=end, epoch=1, now_ms=0)
         node.quorum.log.log.append_as_follower(lost, now_ms=0)
@@ -256,8 +257,7 @@ class TestSnapshots:
         assert not [name for name in node.file_system.list_names(METADATA) if name.endswith(".part")]
         node.kill()
         node.start()
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         assert content(node.image) == content(leader.image)
 
     async def test_one_that_is_damaged_is_not_kept(
@@ -276,14 +276,12 @@ class TestSnapshots:
         node = FollowingNode()
         node.start()
         with pytest.RaisesGroup(CorruptFile, flatten_subgroups=True):
-            async with following(node):
-                await node.quorum.wait_caught_up()
+            await catch_up(node)
         assert not list_snapshots(node.file_system, METADATA)
         wires.on_answer = lambda request, answer: None
         node.kill()
         node.start()
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         assert content(node.image) == content(leader.image)
 
     async def test_the_image_jumps_and_the_changes_are_its_differences(
@@ -291,8 +289,7 @@ class TestSnapshots:
     ) -> None:
         node = FollowingNode()
         node.start()
-        async with following(node):
-            await node.quorum.wait_caught_up()
+        await catch_up(node)
         del wires.nodes[LEADER]
         delete(leader, "first")
         for number in range(5):

@@ -1,6 +1,7 @@
 """Transactions whose coordinator, partitions and groups are on different brokers."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -186,6 +187,18 @@ def make_topics(cluster: Cluster, leaders: Sequence[int] = (1, 2)) -> None:
     cluster.create_topic("t", leaders)
 
 
+@asynccontextmanager
+async def producing(
+    count: int = 2, leaders: Sequence[int] = (1, 2)
+) -> AsyncGenerator[tuple[Cluster, Producer]]:
+    """Brokers 1 to ``count``, with topics, and a producer that has its id."""
+    async with several_brokers(count) as cluster:
+        make_topics(cluster, leaders)
+        producer = Producer(cluster)
+        await producer.initialize()
+        yield cluster, producer
+
+
 @pytest.mark.parametrize("committed", [COMMIT, ABORT])
 async def test_a_transaction_spans_brokers(committed: bool, autojump_clock: MockClock) -> None:
     async with several_brokers(3) as cluster:
@@ -206,10 +219,7 @@ async def test_a_transaction_spans_brokers(committed: bool, autojump_clock: Mock
 
 
 async def test_older_producers_are_verified_by_the_other_broker(autojump_clock: MockClock) -> None:
-    async with several_brokers() as cluster:
-        make_topics(cluster)
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing() as (cluster, producer):
         assert await producer.produce(1, version=11) == ErrorCode.TRANSACTION_ABORTABLE
         producer.sequences.clear()
         assert await producer.produce(1, version=9) == ErrorCode.INVALID_TXN_STATE
@@ -235,10 +245,7 @@ async def test_a_fenced_producer_is_told_so_by_the_other_broker(autojump_clock: 
 
 
 async def test_an_unreachable_coordinator_means_try_again(autojump_clock: MockClock) -> None:
-    async with several_brokers() as cluster:
-        make_topics(cluster)
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing() as (cluster, producer):
         cluster.unreachable.add(1)
         assert await producer.produce(1) == ErrorCode.NOT_ENOUGH_REPLICAS
         cluster.unreachable.clear()
@@ -247,10 +254,7 @@ async def test_an_unreachable_coordinator_means_try_again(autojump_clock: MockCl
 
 
 async def test_without_a_leader_of_its_partition_there_is_no_coordinator(autojump_clock: MockClock) -> None:
-    async with several_brokers() as cluster:
-        make_topics(cluster)
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing() as (cluster, producer):
         cluster.take_away(TRANSACTION_STATE, 0, 2)
         assert await producer.produce(1) == ErrorCode.NOT_ENOUGH_REPLICAS
 
@@ -280,10 +284,7 @@ async def test_questions_that_come_meanwhile_go_together(autojump_clock: MockClo
 
 async def test_a_marker_may_come_while_the_coordinator_is_asked(autojump_clock: MockClock) -> None:
     """The question about the next transaction is under way when the last one's marker is written."""
-    async with several_brokers() as cluster:
-        make_topics(cluster)
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing() as (cluster, producer):
         assert await producer.produce(1) == 0
         cluster.held_kind = WriteTxnMarkersRequest
         cluster.held = trio.Event()
@@ -312,10 +313,7 @@ async def test_a_marker_may_come_while_the_coordinator_is_asked(autojump_clock: 
 
 
 async def test_markers_wait_for_a_broker_that_cannot_be_reached(autojump_clock: MockClock) -> None:
-    async with several_brokers(3) as cluster:
-        make_topics(cluster, [1, 2, 3])
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing(3, [1, 2, 3]) as (cluster, producer):
         for partition in range(3):
             assert await producer.produce(partition) == 0
         cluster.unreachable.add(3)
@@ -330,10 +328,7 @@ async def test_markers_wait_for_a_broker_that_cannot_be_reached(autojump_clock: 
 
 
 async def test_markers_follow_a_partition_to_its_new_leader(autojump_clock: MockClock) -> None:
-    async with several_brokers(3) as cluster:
-        make_topics(cluster, [2])
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing(3, [2]) as (cluster, producer):
         assert await producer.produce(0) == 0
         content = cluster.take_away("t", 0, 3)
         assert await producer.end(COMMIT) == 0
@@ -348,10 +343,7 @@ async def test_markers_follow_a_partition_to_its_new_leader(autojump_clock: Mock
 
 
 async def test_a_new_coordinator_goes_on_with_what_was_decided(autojump_clock: MockClock) -> None:
-    async with several_brokers(3) as cluster:
-        make_topics(cluster, [2, 3])
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing(3, [2, 3]) as (cluster, producer):
         assert [await producer.produce(0), await producer.produce(1)] == [0, 0]
         cluster.unreachable.update((2, 3))
         assert await producer.end(COMMIT) == 0
@@ -372,10 +364,7 @@ async def test_a_new_coordinator_goes_on_with_what_was_decided(autojump_clock: M
 
 
 async def test_the_coordinator_before_cannot_end_what_its_successor_knows(autojump_clock: MockClock) -> None:
-    async with several_brokers(3) as cluster:
-        make_topics(cluster, [2])
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing(3, [2]) as (cluster, producer):
         assert await producer.produce(0) == 0
         cluster.move(TRANSACTION_STATE, 0, 3)
         assert await producer.end(ABORT) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -392,10 +381,7 @@ async def test_the_coordinator_before_cannot_end_what_its_successor_knows(autoju
 
 
 async def test_a_transaction_is_timed_out_by_the_new_coordinator(autojump_clock: MockClock) -> None:
-    async with several_brokers(3) as cluster:
-        make_topics(cluster, [2])
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing(3, [2]) as (cluster, producer):
         assert await producer.produce(0) == 0
         cluster.move(TRANSACTION_STATE, 0, 3)
         await trio.sleep(80)
@@ -404,10 +390,7 @@ async def test_a_transaction_is_timed_out_by_the_new_coordinator(autojump_clock:
 
 
 async def test_offsets_are_committed_with_a_marker_from_another_broker(autojump_clock: MockClock) -> None:
-    async with several_brokers(2) as cluster:
-        make_topics(cluster, [1])
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing(2, [1]) as (cluster, producer):
         assert await producer.produce(0) == 0
         assert await producer.commit_offset("g", 5) == 0
         assert await producer.offset("g") == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
@@ -426,10 +409,7 @@ async def test_offsets_are_committed_with_a_marker_from_another_broker(autojump_
 async def test_an_unreachable_transaction_coordinator_is_loading_for_offsets(
     autojump_clock: MockClock,
 ) -> None:
-    async with several_brokers(2) as cluster:
-        make_topics(cluster, [1])
-        producer = Producer(cluster)
-        await producer.initialize()
+    async with producing(2, [1]) as (cluster, producer):
         cluster.unreachable.add(1)
         assert await producer.commit_offset("g", 5) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
