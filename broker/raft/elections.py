@@ -7,6 +7,7 @@ is not impressed by candidates, none of whom can win without it.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from broker.raft.quorum import EPOCH_MAX
 from broker.raft.replicas import ReplicaKey
 from broker.raft.serving import Standing, is_metadata, is_this_cluster, standing
 from broker.raft.votes import Candidate, Voter, may_grant
@@ -138,7 +139,7 @@ def _heed_leader(call: "Call", asked: Any, endpoints: Sequence[Any]) -> ErrorCod
 def _find_fault(quorum: "Quorum", node_id: int, epoch: int) -> ErrorCode | None:
     if epoch < quorum.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
-    if node_id < SOMEBODY:
+    if node_id < SOMEBODY or epoch > EPOCH_MAX:
         return ErrorCode.INVALID_REQUEST
     return None
 

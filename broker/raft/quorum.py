@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 NOBODY: Final = -1
 """The leader while none is known, and whom this node voted for if it did not vote."""
 
+EPOCH_MAX: Final = 1 << 30
+"""No later epoch is believed: it would be noted for ever, and leave too few for elections to come."""
+
 
 class Quorum:
     """Leader, epoch and role of this node.  Everything is called in the Trio thread.
@@ -348,7 +351,7 @@ class Quorum:
 
     def _may_follow(self, epoch: int, leader_id: int) -> bool:
         if epoch != self.epoch:
-            return epoch > self.epoch
+            return self.epoch < epoch <= EPOCH_MAX
         if leader_id == self._services.node_id:
             return self.is_leader
         return leader_id in (NOBODY, self.leader_id) or self.leader_id == NOBODY

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from broker.raft.quorum import EPOCH_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.begin_quorum_epoch import (
     BeginQuorumEpochRequest,
@@ -120,6 +121,8 @@ class TestVote:
             ({"last_epoch": 2, "pre_vote": True}, ErrorCode.INVALID_REQUEST),
             ({"last_epoch": 1, "pre_vote": True}, ErrorCode.NONE),
             ({"replica_id": -1}, ErrorCode.INVALID_REQUEST),
+            ({"epoch": EPOCH_MAX + 1}, ErrorCode.INVALID_REQUEST),
+            ({"epoch": EPOCH_MAX + 1, "pre_vote": True}, ErrorCode.INVALID_REQUEST),
             ({"epoch": 0, "last_epoch": -1}, ErrorCode.INVALID_REQUEST),
             ({"epoch": 0, "last_epoch": 0, "pre_vote": True}, ErrorCode.FENCED_LEADER_EPOCH),
             ({"voter_id": 3}, ErrorCode.INVALID_VOTER_KEY),
@@ -167,6 +170,15 @@ class TestBeginAndEnd:
         assert not node.controller.is_active
         assert str(node.services.quorum.leader_address) == "elsewhere:7"
         assert answer.node_endpoints[0].host == "elsewhere"
+
+    @pytest.mark.parametrize("ask", [begin, end])
+    async def test_an_epoch_that_leaves_no_room_for_later_ones_is_not_believed(
+        self, node: ControllerNode, ask: Any
+    ) -> None:
+        answer = await ask(node, EPOCH_MAX + 1)
+        assert told(answer).error_code == ErrorCode.INVALID_REQUEST
+        assert (told(answer).leader_id, told(answer).leader_epoch) == (NODE_ID, 1)
+        assert node.controller.is_active
 
     async def test_one_that_means_somebody_else(self, node: ControllerNode) -> None:
         assert told(await begin(node, 1, NODE_ID, voter_id=3)).error_code == ErrorCode.INVALID_VOTER_KEY

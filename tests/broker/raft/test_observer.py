@@ -16,6 +16,7 @@ from broker.metadata.replay import MetadataChanges
 from broker.network.call import Address
 from broker.raft.batches import build_control_batch, build_metadata_batch, leader_change, quorum_records
 from broker.raft.followed_log import FollowedLog
+from broker.raft.quorum import EPOCH_MAX
 from broker.raft.snapshots import list_snapshots
 from broker.raft.voters import VoterSet
 from protocol.error_codes import ErrorCode
@@ -399,6 +400,7 @@ class TestFindingTheLeader:
         assert not node.quorum.become_follower(6, 1)
         assert node.quorum.become_follower(7, 1)
         assert not node.quorum.become_follower(7, 3), "an epoch has one leader"
+        assert not node.quorum.become_follower(EPOCH_MAX + 1, 3), "no epoch would be left"
 
     async def test_a_stopping_leader_and_another_cluster_are_left_alone_for_a_while(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
