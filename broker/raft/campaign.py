@@ -72,6 +72,9 @@ class Campaign:
         quorum, services = self._quorum, self._services
         quorum.lose_patience()
         others = [voter for voter in quorum.voters if voter.id != services.node_id]
+        if others and quorum.has_led:
+            # Who has followed it in its epoch goes on doing so, and Kafka's nodes grant nothing meanwhile.
+            quorum.become_unattached(quorum.epoch + 1)
         if others and not await self._wins(others, quorum.epoch, pre_vote=True):
             return
         if others:

@@ -79,6 +79,8 @@ class Quorum:
         """Trio's time at which this node, if it votes, wants to lead itself: nobody else seems to."""
         self.hears_leader = False
         """Whether another node that leads has answered in this epoch, and not fallen silent since."""
+        self.has_led = False
+        """Whether this node led in this epoch, and does so no longer, or was started anew meanwhile."""
         self.successors: Sequence[ReplicaKey] = ()
         """Who is to lead next, if this node has just resigned of its own will."""
         self._led_epoch = -1
@@ -209,6 +211,7 @@ class Quorum:
             if state.leader_id != self._services.node_id:
                 self.leader_id = state.leader_id
             else:  # it has lost what a leader knows, and nobody else has its vote
+                self.has_led = True
                 self.voted_id, self.voted_directory_id = self._services.node_id, self.directory_id
                 self._led_epoch = self.epoch
         self._change_role()
@@ -284,6 +287,7 @@ class Quorum:
             high_watermark=self.log.log.high_watermark,
             now_ms=self._services.clock.now_ms,
         )
+        self.has_led = True
         self._note(self.epoch, NOBODY, None)
         self._change_role()
         raft.end()
@@ -371,6 +375,8 @@ class Quorum:
 
     def _note(self, epoch: int, leader_id: int, address: Address | None) -> None:
         assert epoch >= self.epoch, "an epoch that is over"
+        if epoch > self.epoch:
+            self.has_led = False
         self.epoch = epoch
         self.leader_id = leader_id
         self._leader_address = address

@@ -319,7 +319,7 @@ class TestCrashes:
             assert trio.current_time() < 10
             await trio.sleep(20)
             assert not pair.first.quorum.is_leader
-            assert pair.first.quorum.epoch == 1, "asking costs no epoch"
+            assert pair.first.quorum.epoch == 2, "it has given its own up, and asking costs none"
             with pytest.raises(KafkaError, match="NOT_CONTROLLER"):
                 await make(pair.first, "t")
 
@@ -355,6 +355,23 @@ class TestCrashes:
             await pair.until_same()
             assert {"before", "after"} <= made(leader)
             assert leader.quorum.epoch >= 2
+
+    @pytest.mark.parametrize("dies", [False, True])
+    async def test_a_former_leader_ends_its_epoch_before_it_asks_for_votes(
+        self, wires: Wires, autojump_clock: object, dies: bool
+    ) -> None:
+        """A node of Kafka's that has fetched from the leader of an epoch grants nothing more in it."""
+        async with pair_of(wires) as pair:
+            await pair.share()
+            epoch = pair.first.quorum.epoch
+            pair.crash(pair.second)
+            if dies:
+                pair.crash(pair.first)
+                pair.start(pair.first)
+            await pair.until(lambda: asked(wires, VoteRequest, SECOND))
+            (partition,) = asked(wires, VoteRequest, SECOND)[0].topics[0].partitions
+            assert partition.pre_vote
+            assert partition.replica_epoch == epoch + 1
 
     async def test_who_lacks_records_is_not_elected(self, wires: Wires, autojump_clock: object) -> None:
         """What the leader has written and the other one not is uncommitted, but may not be lost by a vote."""
