@@ -80,7 +80,7 @@ async def following(node: ControllerNode) -> AsyncGenerator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def catch_up(node: ControllerNode) -> None:
+async def catch_up(node: FollowingNode) -> None:
     """Follow until the node has what the leader has committed, and no longer."""
     async with following(node):
         await node.quorum.wait_caught_up()
