@@ -30,15 +30,17 @@ from broker.metadata.image import (
     PartitionImage,
 )
 from broker.metadata.records import VersionedRecord
+from broker.metadata.registrations import (
+    broker_endpoints,
+    broker_features,
+    controller_endpoints,
+    controller_features,
+)
 from broker.metadata.replay import apply
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.stored.metadata_records import (
-    BrokerEndpoint,
-    BrokerFeature,
     BrokerRegistrationChangeRecord,
-    ControllerEndpoint,
-    ControllerFeature,
     PartitionChangeRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
@@ -244,14 +246,8 @@ def register_controller(
     record = RegisterControllerRecord(
         controller_id=controller_id,
         incarnation_id=incarnation_id,
-        end_points=[
-            ControllerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
-            for name, host, port, protocol in endpoints
-        ],
-        features=[
-            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in features.items()
-        ],
+        end_points=controller_endpoints(endpoints),
+        features=controller_features(features),
     )
     return Decision([(record, 0)], None)
 
@@ -333,14 +329,8 @@ def _registration_record(
         broker_id=registration.broker_id,
         incarnation_id=registration.incarnation_id,
         broker_epoch=epoch,
-        end_points=[
-            BrokerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
-            for name, host, port, protocol in registration.endpoints
-        ],
-        features=[
-            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in registration.features.items()
-        ],
+        end_points=broker_endpoints(registration.endpoints),
+        features=broker_features(registration.features),
         rack=registration.rack,
         fenced=fenced,
         in_controlled_shutdown=in_shutdown,

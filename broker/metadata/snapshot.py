@@ -9,13 +9,15 @@ from broker.metadata.features import (
 )
 from broker.metadata.image import METADATA_VERSION, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from broker.metadata.records import VersionedRecord
+from broker.metadata.registrations import (
+    broker_endpoints,
+    broker_features,
+    controller_endpoints,
+    controller_features,
+)
 from protocol.stored.metadata_records import (
-    BrokerEndpoint,
-    BrokerFeature,
     ClientQuotaRecord,
     ConfigRecord,
-    ControllerEndpoint,
-    ControllerFeature,
     EntityData,
     FeatureLevelRecord,
     PartitionRecord,
@@ -35,21 +37,13 @@ def image_records(image: MetadataImage) -> Iterator[VersionedRecord]:
     for _, broker in sorted(image.brokers.items()):
         yield _broker(broker, image.metadata_version)
     for _, controller in sorted(image.controllers.items()):
-        endpoints = [
-            ControllerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
-            for name, host, port, protocol in controller.endpoints
-        ]
-        features = [
-            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in controller.features.items()
-        ]
         yield (
             RegisterControllerRecord(
                 controller_id=controller.id,
                 incarnation_id=controller.incarnation_id,
                 zk_migration_ready=controller.zk_migration_ready,
-                end_points=endpoints,
-                features=features,
+                end_points=controller_endpoints(controller.endpoints),
+                features=controller_features(controller.features),
             ),
             0,
         )
@@ -97,14 +91,8 @@ def _broker(broker: BrokerImage, metadata_version: int) -> VersionedRecord:
         is_migrating_zk_broker=broker.is_migrating_zk_broker,
         incarnation_id=broker.incarnation_id,
         broker_epoch=broker.epoch,
-        end_points=[
-            BrokerEndpoint(name=name, host=host, port=port, security_protocol=protocol)
-            for name, host, port, protocol in broker.endpoints
-        ],
-        features=[
-            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in broker.features.items()
-        ],
+        end_points=broker_endpoints(broker.endpoints),
+        features=broker_features(broker.features),
         rack=broker.rack,
         fenced=broker.fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
