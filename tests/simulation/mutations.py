@@ -3,8 +3,6 @@
 What none of the invariants sees would be a hole in them.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from broker.controller import brokers, elections
@@ -16,33 +14,10 @@ from broker.partitions.replication import IsrProposal, Replication
 from storage.partition_log import PartitionLog
 from storage.producer_state import ProducerState
 from tests.simulation.histories import History, make_history, play
+from tests.support.mistakes import Mistakes, Patch
 
-Patch = Callable[..., None]
-"""Sets an attribute for as long as the mistake lasts: owner, name, value."""
-
-MISTAKES: dict[str, Callable[[Patch], None]] = {}
-
-
-def mistake(function: Callable[[Patch], None]) -> Callable[[Patch], None]:
-    MISTAKES[function.__name__] = function
-    return function
-
-
-@contextmanager
-def made(name: str) -> Iterator[None]:
-    """While the block lasts, brokers make this mistake."""
-    undo: list[tuple[Any, str, Any]] = []
-
-    def patch(owner: Any, attribute: str, value: Any) -> None:
-        undo.append((owner, attribute, owner.__dict__[attribute]))
-        setattr(owner, attribute, value)
-
-    MISTAKES[name](patch)
-    try:
-        yield
-    finally:
-        for owner, attribute, value in reversed(undo):
-            setattr(owner, attribute, value)
+MISTAKES = Mistakes()
+mistake, made = MISTAKES.note, MISTAKES.made
 
 
 def history_that_shows(name: str, tried_max: int) -> tuple[History, BaseException] | None:

@@ -4,8 +4,7 @@ What none of the invariants sees would be a hole in them.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import storage.cleaned_segments
@@ -30,33 +29,10 @@ from storage.swaps import finish_swaps, mark_cleaned, unmark_swapped
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
 from tests.storage.crashes.histories import History, make_history, play
+from tests.support.mistakes import Mistakes, Patch
 
-Patch = Callable[..., None]
-"""Sets an attribute for as long as the mistake lasts: owner, name, value."""
-
-MISTAKES: dict[str, Callable[[Patch], None]] = {}
-
-
-def mistake(function: Callable[[Patch], None]) -> Callable[[Patch], None]:
-    MISTAKES[function.__name__] = function
-    return function
-
-
-@contextmanager
-def made(name: str) -> Iterator[None]:
-    """While the block lasts, storage makes this mistake."""
-    undo: list[tuple[Any, str, Any]] = []
-
-    def patch(owner: Any, attribute: str, value: Any) -> None:
-        undo.append((owner, attribute, owner.__dict__[attribute]))
-        setattr(owner, attribute, value)
-
-    MISTAKES[name](patch)
-    try:
-        yield
-    finally:
-        for owner, attribute, value in reversed(undo):
-            setattr(owner, attribute, value)
+MISTAKES = Mistakes()
+mistake, made = MISTAKES.note, MISTAKES.made
 
 
 def history_that_shows(name: str, tried_max: int) -> History | None:
