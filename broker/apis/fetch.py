@@ -159,7 +159,7 @@ def respond(call: Call, context: FetchContext, result: Round, replica_id: int) -
             error_code, session_id = context.answer_nothing()
             return FetchResponse(error_code=error_code, session_id=session_id)
     error_code, session_id, told = context.answer(result.readings, call.received_ms)
-    if replica_id >= 0 and not error_code:
+    if replica_id >= 0 and result.size_bytes and not error_code:
         throttled = call.services.partitions.throttled_followers
         for replica, reading in zip(result.replicas, result.readings, strict=True):
             if reading.records_size_bytes and isinstance(replica, Leader):

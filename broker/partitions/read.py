@@ -114,11 +114,17 @@ def nothing_new(wanted: WantedPartition, isolation: FetchIsolation) -> Replica |
         return None
     log = replica.log
     if (
-        wanted.fetch_offset == (log.log_end if isolation is LOG_END else end_for(replica, isolation))
-        and reading.high_watermark == log.high_watermark
-        and reading.log_start == log.log_start
-        and wanted.current_leader_epoch in (NO_EPOCH, replica.leader_epoch)
-        and reading.last_stable == log.last_stable
+        reading.high_watermark != log.high_watermark
+        or reading.log_start != log.log_start
+        or wanted.current_leader_epoch not in (NO_EPOCH, replica.leader_epoch)
+    ):
+        return None
+    if isolation is LOG_END:
+        return replica if wanted.fetch_offset == log.log_end else None  # nothing else counts for followers
+    last_stable = log.last_stable
+    if (
+        wanted.fetch_offset == (last_stable if isolation else log.high_watermark)
+        and reading.last_stable == last_stable
         and (reading.aborted is not None) is (isolation is TXN_COMMITTED)
     ):
         return replica
