@@ -32,6 +32,13 @@ class FileRange:
         """All bytes of the range.  Raises ``DiskFailure``."""
         return self.read_first(self.size_bytes)
 
+    def read_cached(self) -> bytes | bytearray | None:
+        """The same if that takes no waiting for the disk, else None.  Raises ``DiskFailure``."""
+        try:
+            return self.file.read_cached(self.size_bytes, self.position)
+        except OSError as error:
+            raise DiskFailure(self.file.path, "read", error) from error
+
     def read_first(self, size_bytes: int) -> bytes:
         """So many bytes from the beginning of the range, which has as many.  Raises ``DiskFailure``."""
         try:

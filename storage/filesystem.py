@@ -54,6 +54,10 @@ class File(ABC):
     def is_cached(self, position: int, size: int) -> bool:
         """Whether these bytes can be read without waiting; True where nobody can tell."""
 
+    def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        """The bytes if they can be had without waiting for the disk; None where ``pread`` has to tell."""
+        return self.pread(size, position) if self.is_cached(position, size) else None
+
 
 class Lock(ABC):
     """A lock that is held until ``release``, or until the process ends."""
@@ -211,6 +215,18 @@ class RealFile(File):
             return False
         except OSError:
             return True  # this file system does not know the flag
+
+    def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        if not _NOWAIT:
+            return self.pread(size, position)
+        content = bytearray(size)
+        try:
+            count = os.preadv(self._descriptor, [content], position, _NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return self.pread(size, position)  # this file system does not know the flag
+        return content if count == size else None
 
 
 class RealLock(Lock):

@@ -212,10 +212,10 @@ class Connection:
                 await checkpoint()  # a peer that always has bytes must not starve the others
                 return count > 0
         while True:
-            if self._owed:
-                await self._wait_readable_or_answered()
-            else:
+            if not self._owed:
                 await peer.wait_readable()
+            elif not await self._wait_readable_or_answered():
+                continue
             count = await self._receive_long() if inbox.is_large else peer.receive_nowait(inbox.space())
             if count is not None:
                 self._more_expected = inbox.received(count)
@@ -365,13 +365,16 @@ class Connection:
             await self._park()
             await self._flush()
 
-    async def _wait_readable_or_answered(self) -> None:
+    async def _wait_readable_or_answered(self) -> bool:
+        """Whether there may be something to read."""
         await self._flush()
         if not self._owed:
-            return
+            return False
         with trio.CancelScope() as self._reading:
             await self._peer.wait_readable()
+        is_answered = self._reading.cancelled_caught
         self._reading = None
+        return not is_answered
 
     async def _park(self) -> None:
         """Sleep until a waiting is answered or released.  One step of the scheduler, no more, on waking."""

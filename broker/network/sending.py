@@ -36,9 +36,11 @@ async def send_parts(peer: Peer, parts: Iterable[Part], run_blocking: RunBlockin
                 gathered, gathered_bytes = [], 0
             await _send_long(peer, part, run_blocking)
         elif part.size_bytes:
-            if not part.is_cached():
+            records = part.read_cached()
+            if records is None:
                 await run_blocking(part.read)
-            gathered.append(_whole(part.read(), part.size_bytes))
+                records = part.read()
+            gathered.append(_whole(records, part.size_bytes))
             gathered_bytes += part.size_bytes
         if gathered_bytes >= limits.READY_BYTES_MAX:
             await peer.send(_joined(gathered))
@@ -64,7 +66,7 @@ async def _send_long(peer: Peer, records: FileRange, run_blocking: RunBlocking) 
             await checkpoint()
 
 
-def _whole(data: bytes, size: int) -> bytes:
+def _whole(data: bytes | bytearray, size: int) -> bytes | bytearray:
     if len(data) != size:
         raise EOFError(f"a file holds {len(data)} bytes where {size} were written")
     return data

@@ -37,6 +37,7 @@ def test_writes_and_reads_at_positions(file_system: FileSystem, root: str) -> No
     assert file_system.read_file(f"{root}/a") == b"hell"
     assert file_system.file_size(f"{root}/a") == 4
     assert file.is_cached(0, 1)
+    assert file.read_cached(3, 1) == file.pread(3, 1)
 
 
 def test_opening_what_is_not_there(file_system: FileSystem, root: str) -> None:

@@ -35,6 +35,9 @@ class ColdFile(RealFile):
     def is_cached(self, position: int, size: int) -> bool:
         return position + size <= self.warm_until
 
+    def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        return super().read_cached(size, position) if self.is_cached(position, size) else None
+
     def pread(self, size: int, position: int) -> bytes:
         self.warm_until = max(self.warm_until, position + size)
         return super().pread(size, position)
