@@ -605,9 +605,9 @@ class PartitionManager:
         for topic in self._services.image.topics.values():
             self._follow(topic)
         unrecovered = {
-            replica: directory
-            for replica, directory in self._homes.items()
-            if directory.needs_recovery(*replica)
+            replica: self._homes[replica]
+            for replica in sorted(self._homes)
+            if self._homes[replica].needs_recovery(*replica)
         }
         if unrecovered:
             from broker.partitions.recovering import recover_logs

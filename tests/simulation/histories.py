@@ -21,7 +21,7 @@ PEACE_SECONDS: Final = 60.0
 FAULT_SECONDS: Final = 8.0
 """How long faults happen."""
 
-BRIEF_SECONDS: Final = 2.0
+BRIEF_SECONDS: Final = 1.5
 """The same where there is little time: a session outlasts it, so that most elections come in peace."""
 
 FAULTS_MAX: Final = 6
