@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -20,7 +20,6 @@ from broker.metadata.image import (
     TopicImage,
 )
 from broker.metadata.replay import MetadataChanges
-from broker.network.waiting import NotYet, Waiting
 from broker.node_directories import cordoned_ids
 from broker.partitions.assignments import Assignments
 from broker.partitions.cleaning import keep_compacted
@@ -28,6 +27,7 @@ from broker.partitions.directory_news import report_cordoned, report_offline
 from broker.partitions.fetch_sessions import FetchSessions, PartitionKey
 from broker.partitions.housekeeping import keep_house
 from broker.partitions.leader import Leader, PendingAppend
+from broker.partitions.missing import Missing, MissingReplicas
 from broker.partitions.places import Places
 from broker.partitions.replica import NO_EPOCH, check_epoch
 from broker.partitions.sorting_out import sort_out
@@ -67,15 +67,6 @@ STORAGE_FAILED = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
 DELETED = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-class _Missing(NamedTuple):
-    """A replica that this broker has been given and that is on no disk yet."""
-
-    topic_id: bytes
-    config: LogConfig
-    assigned: bytes
-    """The directory in which the cluster expects it."""
-
-
 class PartitionManager:
     """Follows the cluster's image: makes, opens and deletes logs, and knows who leads each.
 
@@ -104,15 +95,12 @@ class PartitionManager:
         self._moves: ReplicaMoves | None = None
         self._isr_updates: IsrUpdates | None = None
         self._throttled_followers: ThrottledFollowers | None = None
-        self.missing: dict[Replica, _Missing] = {}
+        self.missing = MissingReplicas()
         """Replicas that are still to be made."""
-        self._awaited: dict[Replica, list[Callable[[], None]]] = {}
-        """Whom to tell when one is made, cannot be made, or is wanted no longer."""
         self._refusals: list[tuple[LogDirectory, DiskFailure]] = []
         """Directories that have refused a new replica, for the loop to deal with."""
         self.disk_lock = Lock()
         """Held while a replica is made, opened or deleted, in the loop or in a thread."""
-        self._has_missing = trio.Event()
         self._check_slots = trio.CapacityLimiter(CHECKS_AT_ONCE_MAX)
         self._complained_ms = 0
         self._nursery: trio.Nursery | None = None
@@ -219,20 +207,7 @@ class PartitionManager:
                 name = topic.name
             if (name, index) in self.missing:
                 replicas.add((name, index))
-        if not replicas:
-            return
-        waiting: Waiting[None] = Waiting()
-        unmade = len(replicas)
-
-        def made() -> None:
-            nonlocal unmade
-            unmade -= 1
-            if not unmade:
-                waiting.answer(None)
-
-        for replica in replicas:
-            self._awaited.setdefault(replica, []).append(made)
-        raise NotYet(waiting)
+        self.missing.require_made(replicas)
 
     @property
     def open_leaders(self) -> list[Leader]:
@@ -337,7 +312,7 @@ class PartitionManager:
                         self.set_aside(directory, replica, str(inconsistency))
                         directory = None
                 assigned = partition.directory_of(self._services.node_id)
-                log = self._make(replica, _Missing(topic.id, config, assigned))
+                log = self._make(replica, Missing(topic.id, config, assigned))
             self.tell_place(replica)
             return log
         except StorageError as failure:
@@ -347,7 +322,7 @@ class PartitionManager:
         finally:
             self._note_refusals()
 
-    def _make(self, replica: Replica, missing: _Missing) -> PartitionLog:
+    def _make(self, replica: Replica, missing: Missing) -> PartitionLog:
         """A new log, in the best place that takes it.  Under ``disk_lock``, perhaps in a thread.
 
         ``_note_refusals`` is to be called afterwards.
@@ -507,8 +482,7 @@ class PartitionManager:
                     continue
                 if config is None:
                     config = LogConfig.from_settings(self.settings_of(topic.name))
-                self.missing[replica] = _Missing(topic.id, config, assigned)
-                self._has_missing.set()
+                self.missing.note(replica, Missing(topic.id, config, assigned))
 
     def _assume_role(self, topic: TopicImage, index: int, partition: PartitionImage) -> None:
         """Lead or follow, as the image says, or let the log be opened for that."""
@@ -618,17 +592,14 @@ class PartitionManager:
     async def _make_missing(self) -> None:
         """Give new replicas their folders, one by one: each costs an fsync."""
         while True:
-            await self._has_missing.wait()
-            self._has_missing = trio.Event()
+            await self.missing.wait_for_more()
             self.assignments.gather()
-            while self.missing or self._awaited:
-                replica = next(iter(self._awaited or self.missing))
+            while (replica := self.missing.first()) is not None:
                 if await self._services.run_blocking(self._make_missing_one, replica):
                     self.tell_place(replica)
                     self._open_made(replica)
                 self._note_refusals()
-                for made in self._awaited.pop(replica, ()):
-                    made()
+                self.missing.settled(replica)
             self.assignments.send_gathered()
 
     def _make_missing_one(self, replica: Replica) -> bool:

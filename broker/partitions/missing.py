@@ -1,0 +1,68 @@
+"""Replicas that are still to be made, and who waits for them."""
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+import trio
+
+from broker.network.waiting import NotYet, Waiting
+from storage.checkpoints import Replica
+from storage.config import LogConfig
+
+
+class Missing(NamedTuple):
+    """A replica that this broker has been given and that is on no disk yet."""
+
+    topic_id: bytes
+    config: LogConfig
+    assigned: bytes
+    """The directory in which the cluster expects it."""
+
+
+class MissingReplicas(dict[Replica, Missing]):
+    """In the order in which they came; those that somebody waits for are made first.
+
+    A thread may take out what it has made.  All else happens on the loop.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._awaited: dict[Replica, list[Callable[[], None]]] = {}
+        """Whom to tell when one is made, cannot be made, or is wanted no longer."""
+        self._has_some = trio.Event()
+
+    def note(self, replica: Replica, missing: Missing) -> None:
+        """Let it be made in the background."""
+        self[replica] = missing
+        self._has_some.set()
+
+    def require_made(self, replicas: Collection[Replica]) -> None:
+        """Raise ``NotYet`` until each of these is ``settled``; not if there is none.  All must be missing."""
+        if not replicas:
+            return
+        waiting: Waiting[None] = Waiting()
+        unmade = len(replicas)
+
+        def made() -> None:
+            nonlocal unmade
+            unmade -= 1
+            if not unmade:
+                waiting.answer(None)
+
+        for replica in replicas:
+            self._awaited.setdefault(replica, []).append(made)
+        raise NotYet(waiting)
+
+    async def wait_for_more(self) -> None:
+        """Return when replicas have come since this returned last."""
+        await self._has_some.wait()
+        self._has_some = trio.Event()
+
+    def first(self) -> Replica | None:
+        """The one to be made now; one that is awaited may have been made or deleted meanwhile."""
+        return next(iter(self._awaited or self), None)
+
+    def settled(self, replica: Replica) -> None:
+        """It was made, cannot be made, or is wanted no longer: go on with what waits for it."""
+        for made in self._awaited.pop(replica, ()):
+            made()
