@@ -147,7 +147,8 @@ class NodeClient:
         except BaseException as error:
             self.close()
             if isinstance(error, (PeerGone, DecodeError, OSError)):
-                raise NodeUnreachable(f"{address}: {error}") from error
+                cause = getattr(error, "strerror", None) or error
+                raise NodeUnreachable(f"{address}: {cause}") from error
             raise
         self.api_versions = {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
         self.features = {

@@ -1,5 +1,6 @@
 """How this node and others reach each other: the one place where connections are opened and ports taken."""
 
+import os
 import socket
 from collections.abc import Sequence
 from typing import Protocol
@@ -35,7 +36,7 @@ class SocketTransport:
                 await opened.connect(name)
             except OSError as error:
                 opened.close()
-                last = error
+                last = OSError(error.errno, os.strerror(error.errno)) if error.errno else error
             except BaseException:
                 opened.close()
                 raise
