@@ -55,6 +55,8 @@ def run_broker(arguments: Sequence[str]) -> int:
         if options.is_ephemeral:
             settings["log.dirs"] = temporary = make_temporary_directory()
         config = checked_config(settings, options.port)
+        for directory in config.log_directories:
+            refuse_cluster(directory)
         for line in (*gathered.remarks, *remarks(config)):
             log.warn(line)
         ready_file = None if options.ready_file is None else ReadyFile(options.ready_file)
@@ -75,6 +77,12 @@ def run_broker(arguments: Sequence[str]) -> int:
             import shutil
 
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def refuse_cluster(directory: str) -> None:
+    """Raises StartupError for the folder of a whole cluster: its nodes' folders look like partitions."""
+    if os.path.exists(os.path.join(directory, "cluster.json")):
+        raise StartupError(f"{directory} holds a cluster: `ottla --nodes N` starts it")
 
 
 def checked_config(settings: Mapping[str, str], port: int | None) -> BrokerConfig:
@@ -256,11 +264,11 @@ def parse_options(arguments: Sequence[str]) -> Options:
 
     parser = command_parser(
         "ottla",
-        "A Kafka-compatible broker: one process that is broker and controller.",
+        "A Kafka-compatible broker: one process that is broker and controller, or with --nodes a cluster.",
         "Settings also come from KAFKA_... environment variables, as in Kafka's container image. "
         "Other commands: `ottla format` prepares a log directory, `ottla verify` checks one, "
-        "`ottla dump` shows what is in its files, and `ottla nodes` stops and starts the nodes of a cluster; "
-        "each has a --help.",
+        "`ottla dump` shows what is in its files, `ottla nodes` stops and starts the nodes of a cluster, "
+        "and `ottla handover` lets another node be the controller; each has a --help.",
     )
     place = parser.add_mutually_exclusive_group()
     add_data(place)
@@ -293,11 +301,12 @@ def parse_options(arguments: Sequence[str]) -> Options:
 
 
 def node_count(text: str) -> int:
-    """``text`` as a number of nodes; ``ValueError`` if it is none."""
-    number = int(text)
-    if not 1 <= number <= NODES_MAX:
-        raise ValueError(text)
-    return number
+    """``text`` as a number of nodes.  Raises what ``argparse`` shows."""
+    if not text.isdecimal() or not 1 <= int(text) <= NODES_MAX:
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"{text} is not a number from 1 to {NODES_MAX}")
+    return int(text)
 
 
 def port(text: str) -> int:

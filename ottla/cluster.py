@@ -4,6 +4,8 @@
 cluster can be started again.
 """
 
+import errno
+import fcntl
 import json
 import os
 import random
@@ -12,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -22,6 +25,11 @@ HOST: Final = "127.0.0.1"
 
 DESCRIPTION: Final = "cluster.json"
 """What a cluster is made of; beside the folders of its nodes."""
+
+LOCK: Final = "cluster.lock"
+"""Held by the process that looks after the nodes."""
+
+PORT_MAX: Final = 65_535
 
 BELOW_CLIENTS: Final = range(10_000, 32_768)
 """Ports that systems do not give to clients: a node finds its own again after a restart."""
@@ -125,6 +133,32 @@ class Node:
         finally:
             if own is not None:
                 own.close()
+        self._pid_file.write_text(f"{self._process.pid} {os.getpid()}\n")
+
+    def left_behind(self) -> int | None:
+        """The process of this node, if whoever started it has died before it; None without one."""
+        try:
+            pid, starter = map(int, self._pid_file.read_text().split())
+            if starter == os.getpid() or not _is_locked(self.data / ".lock"):
+                return None
+        except (OSError, ValueError):
+            return None
+        return pid
+
+    def end_left_behind(self, pid: int, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop that process as an operator would.  Raises ClusterError."""
+        try:
+            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGCONT)  # it may be paused
+        except ProcessLookupError:
+            pass
+        except OSError as error:
+            raise ClusterError(f"{self.name} still runs as process {pid}: {error.strerror}") from error
+        deadline = time.monotonic() + timeout_seconds
+        while self.left_behind() is not None:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{self.name} still runs as process {pid}, and does not stop")
+            time.sleep(LOOK_SECONDS)
 
     def wait_ready(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
         """Return when clients can be served.  Raises ClusterError."""
@@ -164,6 +198,11 @@ class Node:
     def _ready_file(self) -> Path:
         return self.folder / "ready"
 
+    @property
+    def _pid_file(self) -> Path:
+        """Its process, and that which started it."""
+        return self.folder / "pid"
+
     def _end(self, number: int) -> None:
         self._is_ending = True
         self._signal(number)
@@ -198,24 +237,26 @@ class Cluster:
         environment: Mapping[str, str] | None = None,
         advertised: Mapping[int, int] | None = None,
     ) -> None:
-        """A cluster in ``folder``, new or as it was left; then the ports are those of last time.
+        """A cluster in ``folder``, new or as it was left.
 
-        ``port`` is that of the first node, and the others follow it; 0 takes free ones.  ``settings`` are for
-        all nodes.  ``advertised`` says by which port others reach a port, where that is another one.  Raises
-        ClusterError.
+        ``port`` is that of the first node, and the others follow it; 0 takes free ones, or those of last
+        time.  ``settings`` are for all nodes.  ``advertised`` says by which port others reach a port, where
+        that is another one.  Raises ClusterError.
         """
         self.folder = Path(folder).resolve()
         self._environment = dict(os.environ if environment is None else environment)
         described = self._read()
         if described is None:
-            described = self._describe(nodes, port)
-            self._write(described)
-        elif len(described["ports"]) != nodes:
+            described = {"cluster.id": _new_id(), **self._choose_ports(nodes, port)}
+            self._make_folder()
+        self._take_lock()
+        if len(described["ports"]) != nodes:
             raise ClusterError(
                 f"{self.folder} holds a cluster of {len(described['ports'])} nodes, not of {nodes}"
             )
-        elif port and described["ports"][0] != port:
-            raise ClusterError(f"the cluster in {self.folder} uses port {described['ports'][0]}")
+        if port and described["ports"][0] != port:
+            described |= self._choose_ports(nodes, port)
+        self._write(described)
         self._environment["CLUSTER_ID"] = described["cluster.id"]
         self._advertised = advertised or {}
         self.controller_port: int = described["controller.port"]
@@ -247,6 +288,13 @@ class Cluster:
             raise ClusterError(f"there is no {name}, only {', '.join(self.nodes)}")
         return found
 
+    def end_left_behind(self) -> Sequence[str]:
+        """Stop nodes that still run because who started them was killed; returns their names."""
+        found = [(node, pid) for node in self.nodes.values() if (pid := node.left_behind()) is not None]
+        for node, pid in reversed(found):  # the controller last, as in ``stop_all``
+            node.end_left_behind(pid)
+        return [node.name for node, _ in found]
+
     def start(self, name: str, output: BinaryIO | int | None = None) -> Node:
         """Start one node; it need not be ready on return.  ``output`` replaces its log file."""
         node = self.node(name)
@@ -255,6 +303,7 @@ class Cluster:
 
     def start_all(self, output_of: Callable[[Node], BinaryIO | int | None] = lambda _: None) -> None:
         """Start all nodes, and return when all are ready."""
+        self.end_left_behind()
         for node in self.nodes.values():
             node.start(self._environment, output_of(node))
         for node in self.nodes.values():
@@ -322,19 +371,38 @@ class Cluster:
             raise ClusterError(f"{self.folder / DESCRIPTION} cannot be read: {error}") from error
         return found
 
-    def _write(self, description: Mapping[str, Any]) -> None:
+    def _make_folder(self) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            if (self.folder / "meta.properties").exists():
+                raise ClusterError(f"{self.folder} holds the data of a single broker, not of a cluster")
             if any(self.folder.iterdir()):
                 raise ClusterError(f"{self.folder} is not empty, and holds no cluster")
+        except OSError as error:
+            raise ClusterError(f"{self.folder} cannot be used: {error.strerror or error}") from error
+
+    def _take_lock(self) -> None:
+        """Have the cluster for this process, as long as this object lives."""
+        try:
+            lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise ClusterError(f"{self.folder} cannot be used: {error.strerror or error}") from error
+        weakref.finalize(self, os.close, lock)
+        if not _lock(lock):
+            raise ClusterError(f"the cluster in {self.folder} runs already")
+
+    def _write(self, description: Mapping[str, Any]) -> None:
+        try:
             (self.folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n")
         except OSError as error:
             raise ClusterError(f"{self.folder} cannot be used: {error.strerror or error}") from error
 
-    def _describe(self, nodes: int, port: int) -> dict[str, Any]:
+    def _choose_ports(self, nodes: int, port: int) -> dict[str, Any]:
+        if port + nodes - 1 > PORT_MAX:
+            raise ClusterError(f"the ports of {nodes} nodes from {port} on would end above {PORT_MAX}")
         ports = list(range(port, port + nodes)) if port else free_ports(nodes)
         (controller_port,) = free_ports(1, beside=ports)
-        return {"cluster.id": _new_id(), "ports": ports, "controller.port": controller_port}
+        return {"ports": ports, "controller.port": controller_port}
 
 
 def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
@@ -353,6 +421,23 @@ def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
                 continue
         found.append(port)
     return found
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether another process holds the lock of this file."""
+    with path.open("r+") as file:
+        return not _lock(file.fileno())
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file; False if another process holds its lock."""
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            return False
+        raise
+    return True
 
 
 def _new_id() -> str:

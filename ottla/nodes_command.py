@@ -19,11 +19,12 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from broker.config.value_types import ConfigError
 from broker.errors import StartupError
 from ottla.cluster import HOST, STOP_TIMEOUT_SECONDS, Cluster, ClusterError, Node, State
 
 if TYPE_CHECKING:
-    from ottla.broker_command import Options
+    from ottla.broker_command import Options, ReadyFile
 
 DEFAULT_FOLDER: Final = "ottla-data"
 DEFAULT_PORT: Final = 9092
@@ -32,6 +33,25 @@ WATCH_SECONDS: Final = 0.2
 REQUEST_BYTES_MAX: Final = 1 << 16
 
 EXIT_FAILURE: Final = 1
+
+EXIT_INTERRUPTED: Final = 130
+
+OF_EACH_NODE: Final = frozenset(
+    (
+        "advertised.listeners",
+        "controller.listener.names",
+        "controller.quorum.bootstrap.servers",
+        "listeners",
+        "log.dir",
+        "log.dirs",
+        "node.id",
+        "process.roles",
+    )
+)
+"""Settings that a cluster chooses for each of its nodes."""
+
+OF_NO_CLUSTER: Final = frozenset(("broker.id", "controller.quorum.voters", "metadata.log.dir"))
+"""Settings that would contradict these, or make nodes share what one alone can have."""
 
 ACTIONS: Final[Mapping[str, str]] = {
     "status": "what each node does; the default",
@@ -48,6 +68,7 @@ def run_nodes(options: "Options") -> int:
     assert options.nodes is not None
     temporary = None
     try:
+        _check_settings(options)
         folder = options.data or DEFAULT_FOLDER
         if options.is_ephemeral:
             from ottla.broker_command import make_temporary_directory
@@ -60,13 +81,37 @@ def run_nodes(options: "Options") -> int:
             settings=dict(_setting(override) for override in options.overrides),
             properties_file=options.properties_file,
         )
-        return Supervisor(cluster, options.ready_file).run()
-    except (ClusterError, StartupError) as error:
+        ready_file = None
+        if options.ready_file is not None:
+            from ottla.broker_command import ReadyFile
+
+            ready_file = ReadyFile(options.ready_file)
+        return Supervisor(cluster, ready_file).run()
+    except (ClusterError, ConfigError, StartupError) as error:
         sys.stderr.write(f"ottla: {error}\n")
         return EXIT_FAILURE
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _check_settings(options: "Options") -> None:
+    """Tell of wrong settings before there is a folder, and of those that no node will use.
+
+    Raises ConfigError and ClusterError.
+    """
+    from broker.config.sources import gather
+    from ottla.broker_command import checked_config
+
+    settings = gather(options.properties_file, os.environ, options.overrides).settings
+    if wrong := sorted(OF_NO_CLUSTER & settings.keys()):
+        raise ClusterError(f"not for all nodes of a cluster: {', '.join(wrong)}")
+    unused = sorted(OF_EACH_NODE & settings.keys())
+    checked_config({name: value for name, value in settings.items() if name not in OF_EACH_NODE}, None)
+    if unused:
+        sys.stderr.write(
+            f"ottla: each node of a cluster has its own, so this is ignored: {', '.join(unused)}\n"
+        )
 
 
 def _first_port(options: "Options", folder: str) -> int:
@@ -86,7 +131,7 @@ def _setting(override: str) -> tuple[str, str]:
 class Supervisor:
     """Looks after the nodes: starts them, passes on what they print, and does what ``ottla nodes`` asks."""
 
-    def __init__(self, cluster: Cluster, ready_file: str | None) -> None:
+    def __init__(self, cluster: Cluster, ready_file: "ReadyFile | None") -> None:
         self._cluster = cluster
         self._ready_file = ready_file
         self._stop = threading.Event()
@@ -96,7 +141,7 @@ class Supervisor:
         """Nodes whose unexpected end has been told."""
 
     def run(self) -> int:
-        """Until SIGINT or SIGTERM; returns the exit status."""
+        """Until SIGINT or SIGTERM; returns the exit status.  A second SIGINT kills nodes that still stop."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._signalled)
         try:
@@ -106,17 +151,24 @@ class Supervisor:
                 self._watch()
                 with self._turn:
                     self._cluster.stop_all()
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
         finally:
-            if self._ready_file is not None:
-                Path(self._ready_file).unlink(missing_ok=True)
             self._cluster.kill_all()
+            if self._ready_file is not None:
+                self._ready_file.withdraw()
         return 0
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and self._stop.is_set():
+            signal.signal(number, signal.SIG_IGN)  # what follows is quick, and must not be cut short
+            raise KeyboardInterrupt
         self._stop.set()
 
     def _start(self) -> bool:
         """False if the start was called off."""
+        if names := self._cluster.end_left_behind():
+            _print(f"stopped what an earlier start had left running: {', '.join(names)}")
         with self._turn:
             for name in self._cluster.nodes:
                 self._start_node(name)
@@ -131,9 +183,7 @@ class Supervisor:
             f"controller at {self._cluster.controller_address}; data in {self._cluster.folder}"
         )
         if self._ready_file is not None:
-            partial = Path(f"{self._ready_file}.part")
-            partial.write_text(f"{self._cluster.bootstrap_servers}\n")
-            partial.replace(self._ready_file)
+            self._ready_file.write(self._cluster.bootstrap_servers)
         return True
 
     def _start_node(self, name: str) -> Node:
@@ -242,7 +292,12 @@ def control_nodes(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("action", nargs="?", default="status", choices=ACTIONS)
     parser.add_argument("name", nargs="?", metavar="NODE", help="node-1, or 1")
-    parser.add_argument("--data", metavar="DIR", default=DEFAULT_FOLDER, help="the cluster's folder")
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        default=DEFAULT_FOLDER,
+        help=f"the cluster's folder; default: ./{DEFAULT_FOLDER}",
+    )
     options = parser.parse_args(arguments)
     try:
         for node in _ask(Path(options.data), options.action, options.name):
@@ -263,8 +318,10 @@ def _ask(folder: Path, action: str, name: str | None) -> list[dict[str, Any]]:
             stream.write(json.dumps({"token": control["token"], "action": action, "name": name}) + "\n")
             stream.flush()
             line = stream.readline()
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise ClusterError(f"no cluster runs in {folder}; --data names the folder of one") from error
     except (OSError, ValueError, KeyError) as error:
-        raise ClusterError(f"no cluster runs in {folder}: {error}") from error
+        raise ClusterError(f"the cluster in {folder} cannot be asked: {error}") from error
     if not line:
         raise ClusterError(f"the cluster in {folder} does not answer")
     answer = json.loads(line)

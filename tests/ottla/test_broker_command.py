@@ -18,6 +18,7 @@ from ottla.broker_command import (
     parse_options,
     read_options,
     read_plain_options,
+    refuse_cluster,
     with_port,
 )
 
@@ -66,6 +67,8 @@ def test_a_temporary_directory_is_its_owners_alone(tmp_path: Path, monkeypatch: 
         ["--port", "-1"],
         ["--port", "65536"],
         ["--data", "d", "--ephemeral"],
+        ["--nodes", "0"],
+        ["--nodes", "51"],
         ["--nope"],
         ["--over", "a=1"],
         ["a", "b"],
@@ -177,3 +180,10 @@ def test_a_listener_is_wrong_as_it_stands_in_the_settings() -> None:
     with pytest.raises(ConfigError, match="must have a different port"):
         checked_config(twice, None)
     assert [address.port for address in checked_config(twice, 0).listeners] == [0, 9092]
+
+
+def test_the_folder_of_a_cluster_is_not_a_brokers(tmp_path: Path) -> None:
+    refuse_cluster(str(tmp_path))
+    (tmp_path / "cluster.json").touch()
+    with pytest.raises(StartupError, match="holds a cluster: `ottla --nodes N` starts it"):
+        refuse_cluster(str(tmp_path))

@@ -75,11 +75,18 @@ def test_the_same_cluster_again(tmp_path: Path) -> None:
 def test_ports_follow_the_first(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, 2, port=9092)
     assert cluster.bootstrap_servers == "127.0.0.1:9092,127.0.0.1:9093"
-    with pytest.raises(ClusterError, match="uses port 9092"):
-        Cluster(tmp_path, 2, port=9192)
+    moved = Cluster(tmp_path, 2, port=9192)
+    assert (
+        moved.bootstrap_servers == Cluster(tmp_path, 2).bootstrap_servers == "127.0.0.1:9192,127.0.0.1:9193"
+    )
+    with pytest.raises(ClusterError, match="the ports of 2 nodes from 65535 on would end above 65535"):
+        Cluster(tmp_path, 2, port=65535)
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
-    (tmp_path / "meta.properties").write_text("version=1\n")
+    (tmp_path / "something").touch()
     with pytest.raises(ClusterError, match="is not empty, and holds no cluster"):
+        Cluster(tmp_path, 3)
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    with pytest.raises(ClusterError, match="holds the data of a single broker, not of a cluster"):
         Cluster(tmp_path, 3)

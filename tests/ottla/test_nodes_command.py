@@ -73,7 +73,7 @@ def test_nodes_are_told_what_to_do(tmp_path: Path, supervisor: subprocess.Popen[
     assert not (tmp_path / "ready").exists()
     status, _, complaint = nodes(folder)
     assert status == 1
-    assert complaint.startswith(f"ottla nodes: no cluster runs in {folder}: ")
+    assert complaint == f"ottla nodes: no cluster runs in {folder}; --data names the folder of one\n"
 
 
 def test_nobody_else_may_ask(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
@@ -95,3 +95,67 @@ def test_a_node_that_ends_by_itself_is_told_of(tmp_path: Path, supervisor: subpr
         if line == "node-1 has ended; `ottla nodes start node-1` starts it again\n":
             break
     assert nodes(tmp_path / "cluster", "start", "1")[1].split()[1] == "running"
+
+
+def start_again(folder: Path, *arguments: str) -> tuple[int, str]:
+    """What a second start in a cluster's folder says, if it cannot begin."""
+    done = subprocess.run(
+        [*OTTLA, "--nodes", "1", "--data", str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_second_start_leaves_the_first_alone(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
+    folder = tmp_path / "cluster"
+    assert start_again(folder) == (1, f"ottla: the cluster in {folder} runs already\n")
+    assert nodes(folder)[1].split()[1] == "running"
+
+
+def test_what_cannot_be_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    for arguments, complaint in (
+        (("--override", "num.partitions=x"), "Not a number of type INT"),
+        (("--override", "metadata.log.dir=x"), "not for all nodes of a cluster: metadata.log.dir"),
+        (("nothing.properties",), "cannot read nothing.properties"),
+        (("--port", "65535", "--nodes", "2"), "would end above 65535"),
+    ):
+        status, complained = start_again(folder, *arguments)
+        assert (status, complaint in complained) == (1, True), complained
+        assert not folder.exists()
+
+
+def test_nodes_left_behind_are_stopped_by_the_next_start(tmp_path: Path) -> None:
+    command = [*OTTLA, "--nodes", "2", "--data", "cluster", "--port", "0", "--ready-file", "ready"]
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parents[2])}
+    found = []
+    for end in (signal.SIGKILL, signal.SIGTERM):
+        with (tmp_path / "log").open("w") as log:
+            process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env=environment)
+        try:
+            wait_until((tmp_path / "ready").exists, "the cluster is ready")
+            found.append(nodes(tmp_path / "cluster")[1].split()[3::4])
+            if end == signal.SIGKILL:
+                (tmp_path / "ready").unlink()
+        finally:
+            process.send_signal(end)
+            process.wait(60)
+    assert not set(found[0]) & set(found[1])
+    assert (
+        "stopped what an earlier start had left running: node-1, node-2\n" in (tmp_path / "log").read_text()
+    )
+
+
+def test_settings_that_each_node_has_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "something").touch()
+    overrides = ("--override", "node.id=7", "--override", "listeners=PLAINTEXT://:1")
+    status, complained = start_again(tmp_path / "cluster", *overrides)
+    assert status == 1
+    assert complained.startswith(
+        "ottla: each node of a cluster has its own, so this is ignored: listeners, node.id\n"
+    )
