@@ -4,6 +4,7 @@
 cluster can be started again.
 """
 
+import base64
 import errno
 import fcntl
 import json
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -75,6 +77,8 @@ class Node:
         self._settings = settings
         self._properties_file = properties_file
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_begin: int | None = None
+        """How long the log file was when the process began, if that writes to it."""
         self._is_paused = False
         self._is_ending = False
 
@@ -120,6 +124,7 @@ class Node:
             command.append(self._properties_file)
         self._is_paused = self._is_ending = False
         own = None if output is not None else self.log_file.open("ab")
+        self._log_begin = None if own is None else own.tell()
         try:
             # A signal from the terminal is for who looks after the nodes, and stops them in their order.
             self._process = subprocess.Popen(
@@ -165,7 +170,7 @@ class Node:
         deadline = time.monotonic() + timeout_seconds
         while (state := self.state) is not State.RUNNING:
             if state in (State.FAILED, State.STOPPED):
-                raise ClusterError(f"{self.name} has ended instead of starting")
+                raise ClusterError(f"{self.name} has ended instead of starting{self._last_words()}")
             if time.monotonic() > deadline:
                 raise ClusterError(f"{self.name} is not ready after {timeout_seconds:g} s")
             time.sleep(LOOK_SECONDS)
@@ -193,6 +198,13 @@ class Node:
         """Let a paused process go on."""
         self._signal(signal.SIGCONT)
         self._is_paused = False
+
+    def _last_words(self) -> str:
+        """What this start has put at the end of the log file."""
+        if self._log_begin is None:
+            return ""
+        said = self.log_file.read_bytes()[self._log_begin :].decode(errors="replace").splitlines()
+        return f": {said[-1]}" if said else ""
 
     @property
     def _ready_file(self) -> Path:
@@ -245,6 +257,8 @@ class Cluster:
         """
         self.folder = Path(folder).resolve()
         self._environment = dict(os.environ if environment is None else environment)
+        if nodes < 1:
+            raise ClusterError("a cluster has one node or more")
         described = self._read()
         if described is None:
             described = {"cluster.id": _new_id(), **self._choose_ports(nodes, port)}
@@ -441,6 +455,8 @@ def _lock(descriptor: int) -> bool:
 
 
 def _new_id() -> str:
-    from broker.identifiers import Identifiers
-
-    return Identifiers().uuid_text()
+    """A cluster id.  Made here, because who imports this module cannot import ``broker`` out of a wheel."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):  # which tools would take for an option
+            return text

@@ -90,3 +90,12 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\n")
     with pytest.raises(ClusterError, match="holds the data of a single broker, not of a cluster"):
         Cluster(tmp_path, 3)
+    with pytest.raises(ClusterError, match="a cluster has one node or more"):
+        Cluster(tmp_path / "empty", 0)
+
+
+@pytest.mark.slow
+def test_why_a_node_does_not_start(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 1, settings={"num.partitions": "x"}, environment=ENVIRONMENT)
+    with pytest.raises(ClusterError, match=r"instead of starting: .* ERROR .* num\.partitions"):
+        cluster.start_all()

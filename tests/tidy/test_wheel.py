@@ -66,3 +66,11 @@ def test_the_installed_command_starts_a_broker(
     finally:
         broker.terminate()
         assert broker.wait(20) == 0
+
+
+def test_a_test_of_somebody_else_starts_a_cluster(environment: Path, tmp_path: Path) -> None:
+    code = (
+        "from ottla.cluster import Cluster\n"
+        "with Cluster('data', nodes=1) as cluster: print(cluster.node('node-1').state.value)"
+    )
+    assert run(environment / "bin" / "python", "-c", code, folder=tmp_path) == "running\n"
