@@ -20,11 +20,10 @@ from protocol.schema import Message
 from protocol.stored.metadata_records import (
     BrokerEndpoint,
     PartitionChangeRecord,
-    PartitionRecord,
     RegisterBrokerRecord,
-    TopicRecord,
 )
 from tests.broker.groups.group_broker import GroupBroker, group_broker
+from tests.broker.metadata.records import new_partition, topic
 from tests.broker.partitions.one_broker import settle
 
 NOBODY = -1
@@ -72,23 +71,8 @@ class Cluster:
         """A topic with a partition for each of ``leaders``, or of lists of replicas that begin with one."""
         self._topics_made += 1
         topic_id = self._topics_made.to_bytes(16, "big")
-        self.apply(
-            TopicRecord(name=name, topic_id=topic_id),
-            *(
-                PartitionRecord(
-                    partition_id=index,
-                    topic_id=topic_id,
-                    replicas=replicas,
-                    isr=replicas,
-                    leader=replicas[0],
-                    leader_epoch=0,
-                    directories=[bytes(16)] * len(replicas),
-                )
-                for index, replicas in enumerate(
-                    [each] if isinstance(each, int) else list(each) for each in leaders
-                )
-            ),
-        )
+        partitions = (new_partition([each] if isinstance(each, int) else each) for each in leaders)
+        self.apply(*topic(name, topic_id, *partitions))
         return topic_id
 
     def move(self, topic: str, index: int, to: int) -> None:

@@ -12,6 +12,7 @@ from protocol.stored.metadata_records import (
     RegisterBrokerRecord,
     TopicRecord,
 )
+from protocol.uuids import ZERO_UUID
 
 
 def uuid(number: int) -> bytes:
@@ -82,6 +83,21 @@ def partition(
         removing_replicas=list(removing),
         adding_replicas=list(adding),
     )
+
+
+def new_partition(
+    replicas: Sequence[int],
+    isr: Sequence[int] | None = None,
+    *,
+    leader: int | None = None,
+    leader_epoch: int = 0,
+    in_directory: bytes = ZERO_UUID,
+) -> PartitionRecord:
+    """A partition at its beginning; all its replicas lie in one directory, or nobody has said where."""
+    made = partition(replicas, isr, leader=leader)
+    made.leader_epoch, made.partition_epoch = leader_epoch, 0
+    made.directories = [in_directory] * len(replicas)
+    return made
 
 
 def image_of(*records: Message | Sequence[Message], cluster_id: str = "cluster") -> MetadataImage:

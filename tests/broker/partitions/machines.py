@@ -27,13 +27,11 @@ from protocol.schema import Message
 from protocol.stored.metadata_records import (
     BrokerEndpoint,
     PartitionChangeRecord,
-    PartitionRecord,
     RegisterBrokerRecord,
-    TopicRecord,
 )
-from protocol.uuids import ZERO_UUID
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import PartitionLog
+from tests.broker.metadata import records
 from tests.broker.partitions.one_broker import (
     START_MS,
     OneBroker,
@@ -106,19 +104,13 @@ class Replicated:
         self._topics_made += 1
         topic_id = self._topics_made.to_bytes(16, "big")
         self.commit(
-            TopicRecord(name=name, topic_id=topic_id),
-            *(
-                PartitionRecord(
-                    partition_id=index,
-                    topic_id=topic_id,
-                    replicas=list(replicas),
-                    isr=list(replicas),
-                    leader=replicas[index % len(replicas)],
-                    leader_epoch=0,
-                    partition_epoch=0,
-                    directories=[ZERO_UUID] * len(replicas),
-                )
-                for index in range(partitions)
+            *records.topic(
+                name,
+                topic_id,
+                *(
+                    records.new_partition(replicas, leader=replicas[index % len(replicas)])
+                    for index in range(partitions)
+                ),
             ),
             *setting_records(name, {key.replace("_", "."): value for key, value in settings.items()}),
         )

@@ -43,16 +43,15 @@ from protocol.stored.metadata_records import (
     BrokerEndpoint,
     ConfigRecord,
     PartitionChangeRecord,
-    PartitionRecord,
     RegisterBrokerRecord,
     RemoveTopicRecord,
-    TopicRecord,
 )
 from protocol.uuids import ZERO_UUID
 from storage.errors import DiskFailure
 from storage.log_directory import LogDirectory
 from storage.memory_filesystem import MemoryFileSystem
 from storage.node_files import MetaProperties
+from tests.broker.metadata.records import new_partition, topic
 
 if TYPE_CHECKING:
     from broker.services import Services
@@ -250,19 +249,15 @@ class OneBroker:
         self._topics_made += 1
         topic_id = self._topics_made.to_bytes(16, "big")
         self.apply(
-            TopicRecord(name=name, topic_id=topic_id),
-            *(
-                PartitionRecord(
-                    partition_id=index,
-                    topic_id=topic_id,
-                    replicas=list(replicas),
-                    isr=list(replicas if isr is None else isr),
-                    leader=leader,
-                    leader_epoch=leader_epoch,
-                    partition_epoch=0,
-                    directories=[directory] * len(replicas),
-                )
-                for index in range(partitions)
+            *topic(
+                name,
+                topic_id,
+                *(
+                    new_partition(
+                        replicas, isr, leader=leader, leader_epoch=leader_epoch, in_directory=directory
+                    )
+                    for _ in range(partitions)
+                ),
             ),
             *setting_records(name, settings or {}),
         )
