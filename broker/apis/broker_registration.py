@@ -44,7 +44,7 @@ def handle(
             registration,
             topic_rules(services, image),
             kraft_version=controller.raft.kraft_version,
-            session_lasts=known is not None and lasts(known, services),
+            session_lasts=known is not None and may_be_alive(known, services),
         )
         # Its own record comes last.
         controller.sessions.registered(request.broker_id, image.offset + len(decision.records))
@@ -59,7 +59,7 @@ def handle(
     return controller.answer(command, build, timeout_ms=None)
 
 
-def lasts(known: BrokerImage, services: "Services") -> bool:
+def may_be_alive(known: BrokerImage, services: "Services") -> bool:
     """Whether the broker that is registered may still be there."""
     if known.id == services.node_id and "broker" in services.config.get("process.roles"):
         # It is this process, or else was one before it whose controller led as well.

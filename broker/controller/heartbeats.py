@@ -44,8 +44,8 @@ class HeartbeatReply(NamedTuple):
     should_shut_down: bool
 
 
-class BrokerState(Enum):
-    """What a broker is to the controller."""
+class ControlState(Enum):
+    """What a broker is to the controller: the BrokerControlState of Kafka."""
 
     FENCED = "no client is sent there"
     UNFENCED = "serves, and may lead"
@@ -65,16 +65,16 @@ def process_heartbeat(
     before = _state(broker, sessions)
     after = _next_state(image, broker, before, heartbeat, sessions, is_caught_up)
     records = list(_transition(image, broker, before, after, topic_rules))
-    is_fenced = after in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
+    is_fenced = after in (ControlState.FENCED, ControlState.SHUTDOWN_NOW)
     sessions.reached(broker.id, heartbeat.metadata_offset)
-    if after is BrokerState.SHUTDOWN_NOW:
+    if after is ControlState.SHUTDOWN_NOW:
         sessions.end(broker.id, broker.epoch)
     if is_fenced:
         sessions.end_shutdown(broker.id)
-    elif after is BrokerState.CONTROLLED_SHUTDOWN:
+    elif after is ControlState.CONTROLLED_SHUTDOWN:
         sessions.begin_shutdown(broker.id, image.offset + len(records))
     records += _directory_changes(image, records, heartbeat, topic_rules)
-    reply = HeartbeatReply(is_caught_up, is_fenced, after is BrokerState.SHUTDOWN_NOW)
+    reply = HeartbeatReply(is_caught_up, is_fenced, after is ControlState.SHUTDOWN_NOW)
     return LongDecision(records, reply)
 
 
@@ -96,57 +96,57 @@ def fence_stale_broker(
     return Decision([], None)
 
 
-def _state(broker: BrokerImage, sessions: BrokerSessions) -> BrokerState:
+def _state(broker: BrokerImage, sessions: BrokerSessions) -> ControlState:
     if broker.fenced:
-        return BrokerState.FENCED
+        return ControlState.FENCED
     if sessions.shutdown_offset(broker.id) is not None:
-        return BrokerState.CONTROLLED_SHUTDOWN
-    return BrokerState.UNFENCED
+        return ControlState.CONTROLLED_SHUTDOWN
+    return ControlState.UNFENCED
 
 
 def _next_state(
     image: MetadataImage,
     broker: BrokerImage,
-    state: BrokerState,
+    state: ControlState,
     heartbeat: Heartbeat,
     sessions: BrokerSessions,
     is_caught_up: bool,
-) -> BrokerState:
+) -> ControlState:
     match state:
-        case BrokerState.FENCED:
+        case ControlState.FENCED:
             if heartbeat.want_shut_down:
-                return BrokerState.SHUTDOWN_NOW
-            return BrokerState.UNFENCED if is_caught_up and not heartbeat.want_fence else BrokerState.FENCED
-        case BrokerState.UNFENCED:
+                return ControlState.SHUTDOWN_NOW
+            return ControlState.UNFENCED if is_caught_up and not heartbeat.want_fence else ControlState.FENCED
+        case ControlState.UNFENCED:
             if heartbeat.want_fence:
-                return BrokerState.SHUTDOWN_NOW if heartbeat.want_shut_down else BrokerState.FENCED
+                return ControlState.SHUTDOWN_NOW if heartbeat.want_shut_down else ControlState.FENCED
             if not heartbeat.want_shut_down:
-                return BrokerState.UNFENCED
+                return ControlState.UNFENCED
             leads = _leads_something(image, broker.id)
-            return BrokerState.CONTROLLED_SHUTDOWN if leads else BrokerState.SHUTDOWN_NOW
+            return ControlState.CONTROLLED_SHUTDOWN if leads else ControlState.SHUTDOWN_NOW
         case _:
             if _leads_something(image, broker.id):
-                return BrokerState.CONTROLLED_SHUTDOWN
+                return ControlState.CONTROLLED_SHUTDOWN
             # The others must know by now whom to follow instead.
             awaited = sessions.shutdown_offset(broker.id)
             reached = sessions.lowest_active_offset(image)
             if awaited is None or reached is None or awaited <= reached:
-                return BrokerState.SHUTDOWN_NOW
-            return BrokerState.CONTROLLED_SHUTDOWN
+                return ControlState.SHUTDOWN_NOW
+            return ControlState.CONTROLLED_SHUTDOWN
 
 
 def _transition(
     image: MetadataImage,
     broker: BrokerImage,
-    before: BrokerState,
-    after: BrokerState,
+    before: ControlState,
+    after: ControlState,
     topic_rules: TopicRules,
 ) -> Sequence[VersionedRecord]:
     if before is after:
         return ()
-    if after is BrokerState.UNFENCED:
+    if after is ControlState.UNFENCED:
         return unfence_broker(image, broker.id, broker.epoch, topic_rules).records
-    if after is BrokerState.CONTROLLED_SHUTDOWN:
+    if after is ControlState.CONTROLLED_SHUTDOWN:
         return begin_shutdown(image, broker.id, broker.epoch, topic_rules).records
     return fence_broker(image, broker.id, broker.epoch, topic_rules).records
 
