@@ -10,6 +10,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.config.checks import check, check_is_served
 from broker.config.sources import gather
 from broker.config.value_types import ConfigError
+from broker.errors import StartupError
 from broker.identifiers import Identifiers
 from broker.metadata.features import (
     KRAFT_VERSION,
@@ -23,6 +24,7 @@ from broker.metadata.formatting import Format, format_directories
 from broker.metadata.image import METADATA_VERSION
 from broker.raft.voters import VoterEndpoint
 from ottla.arguments import add_data, command_parser
+from ottla.broker_command import refuse_cluster
 from storage.errors import StorageError
 from storage.filesystem import RealFileSystem
 from storage.node_files import MetaProperties, read_meta_properties
@@ -37,7 +39,7 @@ def format_node(arguments: Sequence[str]) -> int:
     options = _parse(arguments)
     try:
         lines = _format(options)
-    except (FormatError, ConfigError, UnknownFeature, StorageError, OSError) as error:
+    except (FormatError, ConfigError, StartupError, UnknownFeature, StorageError, OSError) as error:
         sys.stderr.write(f"ottla format: {error}\n")
         return 1
     sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -84,6 +86,8 @@ def _format(options: argparse.Namespace) -> list[str]:
     config = BrokerConfig(settings)
     check_is_served(config)
     check(config)
+    for directory in config.log_directories:
+        refuse_cluster(directory)
     levels = _levels(options.feature)
     metadata_version = _metadata_version(options.release_version, levels)
     is_dynamic = _is_dynamic(config, options.standalone, levels)

@@ -113,6 +113,8 @@ class Handover:
         self._broker = broker
         self._to = to
         self._say = say
+        self.hindrance: str | None = None
+        """Why nobody could be asked lately, for who loses patience."""
 
     async def run(self) -> None:
         """Return when the node leads, alone among the voters.  Raises HandoverRefused or NodeUnreachable."""
@@ -269,10 +271,11 @@ class Handover:
         while True:
             try:
                 found = await ask()
+                self.hindrance = None
                 if found:
                     return found
-            except NodeUnreachable:
-                pass  # the leader may just change
+            except NodeUnreachable as error:  # the leader may just change
+                self.hindrance = str(error)
             await trio.sleep(PAUSE_SECONDS)
 
 

@@ -17,11 +17,13 @@ EXIT_TOO_SLOW = 1
 def hand_over(arguments: Sequence[str]) -> int:
     """Run the command; returns its exit status."""
     options = read_options(arguments)
+    handover = Handover(options.bootstrap_server, options.to, say=_say)
     try:
-        trio.run(_run, options)
+        trio.run(_run, handover, options.timeout)
     except trio.TooSlowError:
+        why = "" if handover.hindrance is None else f" ({handover.hindrance})"
         write_failure(
-            "handover", f"not done after {options.timeout:g} s; do it again to go on", as_json=False
+            "handover", f"not done after {options.timeout:g} s{why}; do it again to go on", as_json=False
         )
         return EXIT_TOO_SLOW
     except (HandoverRefused, NodeUnreachable) as refused:
@@ -58,9 +60,9 @@ def _address(text: str) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
-async def _run(options: argparse.Namespace) -> None:
-    with trio.fail_after(options.timeout):
-        await Handover(options.bootstrap_server, options.to, say=_say).run()
+async def _run(handover: Handover, timeout_seconds: float) -> None:
+    with trio.fail_after(timeout_seconds):
+        await handover.run()
 
 
 def _say(text: str) -> None:

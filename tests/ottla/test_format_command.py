@@ -201,3 +201,12 @@ def test_several_directories(formatting: Formatting, tmp_path: Path) -> None:
         ids.add(properties.directory_id)
     assert len(ids) == 3
     assert not (tmp_path / "third" / "__cluster_metadata-0").exists()
+
+
+def test_the_folder_of_a_cluster_is_not_a_nodes(formatting: Formatting) -> None:
+    formatting.directory.mkdir()
+    (formatting.directory / "cluster.json").touch()
+    status, said = formatting.run()
+    assert status == 1
+    assert said == f"ottla format: {formatting.directory} holds a cluster: `ottla --nodes N` starts it\n"
+    assert formatting.files() == ["cluster.json"]

@@ -1,5 +1,6 @@
 """The steps of handing over, against a cluster that answers by script."""
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -248,3 +249,13 @@ class TestCommand:
         with pytest.raises(SystemExit):
             hand_over(["--bootstrap-server", wrong, "--to", "2"])
         assert "no HOST:PORT" in capsys.readouterr().err
+
+    def test_it_says_why_it_is_not_done(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{nobody.getsockname()[1]}"
+            status = hand_over(["--bootstrap-server", address, "--to", "3", "--timeout", "0.2"])
+        assert status == 1
+        assert capsys.readouterr().err == (
+            f"ottla handover: not done after 0.2 s ({address}: Connection refused); do it again to go on\n"
+        )
