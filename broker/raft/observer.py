@@ -187,6 +187,11 @@ class Observer:
         is_later = current.leader_epoch > quorum.epoch
         if current.leader_id == self._services.node_id:  # so it did before it was started
             quorum.become_unattached(current.leader_epoch)
+            if "controller" not in self._services.config.get("process.roles"):
+                self._services.log.warn_seldom(
+                    f"the controller at {self._target} has node.id {current.leader_id}, too: "
+                    "this node needs another one"
+                )
             return False
         agrees = quorum.become_follower(current.leader_epoch, current.leader_id, address)
         counts = agrees and not is_later and error not in _OF_NO_LEADER

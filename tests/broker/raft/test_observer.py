@@ -402,6 +402,16 @@ class TestFindingTheLeader:
         assert not node.quorum.become_follower(7, 3), "an epoch has one leader"
         assert not node.quorum.become_follower(EPOCH_MAX + 1, 3), "no epoch would be left"
 
+    async def test_a_broker_is_told_that_the_controller_has_its_id(
+        self, wires: Wires, leader: ControllerNode, autojump_clock: object
+    ) -> None:
+        node = FollowingNode(node_id=1)
+        node.start()
+        async with following(node):
+            await trio.sleep(20)
+        told = f"the controller at {LEADER} has node.id 1, too: this node needs another one"
+        assert told in node.lines.getvalue()
+
     async def test_a_stopping_leader_and_another_cluster_are_left_alone_for_a_while(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
     ) -> None:
