@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
+from broker.network import node_client
 from broker.network.call import Address
 from broker.network.node_client import NodeClient, NodeUnreachable
 from broker.network.transport import SocketTransport
@@ -85,6 +86,41 @@ async def test_an_answer_to_something_else() -> None:
     async with node(wrong) as (client, _):
         with pytest.raises(NodeUnreachable, match="an answer to request 3, not 2"):
             await client.ask(MetadataRequest(topics=[]), timeout_seconds=5)
+
+
+async def test_an_answer_that_there_is_no_room_for_until_its_size_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(node_client, "FIRST_BYTES", 1000)
+    cluster_id = "c" * 30_000
+
+    def long(key: int, version: int, correlation_id: int) -> bytes | None:
+        if key == 18:
+            return answer(key, version, correlation_id)
+        body = MetadataResponse(cluster_id=cluster_id).encode(version)
+        return struct.pack(">ix", correlation_id) + body
+
+    async with node(long) as (client, asked):
+        for _ in range(2):
+            found = await client.ask(MetadataRequest(topics=[]), timeout_seconds=5)
+            assert found.cluster_id == cluster_id
+    assert asked == [18, 3, 3]
+
+
+async def test_more_than_an_answer() -> None:
+    async def serve(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        reply = answer(18, 4, 1)
+        assert reply is not None
+        await stream.send_all(2 * (struct.pack(">i", len(reply)) + reply))
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, serve, 0)
+        port = listeners[0].socket.getsockname()[1]
+        client = NodeClient(SocketTransport(), lambda: Address("127.0.0.1", port), client_id="test")
+        with pytest.raises(NodeUnreachable, match="more than an answer"):
+            await client.connect(timeout_seconds=5)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_node_that_is_not_there() -> None:
