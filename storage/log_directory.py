@@ -713,6 +713,7 @@ def _list_replicas(
     replicas = []
     futures: dict[Replica, str] = {}
     deleted: set[Replica] = set()
+    strays: list[str] = []
     unexpected: StorageError | None = None
     for name in services.file_system.list_directories(path):
         if name in (paths.METADATA_REPLICA, paths.REMOTE_INDEX_CACHE):
@@ -721,7 +722,7 @@ def _list_replicas(
             deleted.add(replica)
             services.removals.add(os.path.join(path, name), now_ms)
         elif paths.parse_marked_name(name, paths.STRAY_MARK) is not None:
-            services.report(f"{os.path.join(path, name)} belongs to no topic; it is kept, and not served")
+            strays.append(os.path.join(path, name))
         elif (replica := paths.parse_marked_name(name, paths.FUTURE_MARK)) is not None:
             if replica in futures:
                 unexpected = DuplicateReplica(os.path.join(path, name), os.path.join(path, futures[replica]))
@@ -732,4 +733,7 @@ def _list_replicas(
             unexpected = UnexpectedDirectory(os.path.join(path, name))
     if unexpected is not None:
         raise unexpected
+    if strays:  # in one line: every start tells of them, and they may be thousands
+        others = f" and {len(strays) - 1} more" if len(strays) > 1 else ""
+        services.report(f"{strays[0]}{others}: kept, and not served, because there is no such topic")
     return replicas, futures, deleted

@@ -248,7 +248,18 @@ def test_strays_are_kept_and_not_served(node: Node) -> None:
     directory = node.open()
     assert directory.replicas == []
     assert directory.services.removals.begin(1 << 50) is None
-    assert len(node.reports) == 1
+    assert node.reports == [f"{path}: kept, and not served, because there is no such topic"]
+
+
+def test_many_strays_are_told_in_one_line(node: Node) -> None:
+    directory = node.open()
+    kept = []
+    for partition in range(3):
+        make(directory, partition=partition)
+        kept.append(directory.set_aside("events", partition))
+    directory.close()
+    node.open()
+    assert node.reports == [f"{kept[0]} and 2 more: kept, and not served, because there is no such topic"]
 
 
 def test_a_folder_that_was_never_finished_is_nothing_to_be_kept(node: Node) -> None:
