@@ -233,6 +233,7 @@ class Node:
             self._process.wait(timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise ClusterError(f"{self.name} has not stopped after {timeout_seconds:g} s") from error
+        self._pid_file.unlink(missing_ok=True)  # the number may be another process's some day
 
 
 class Cluster:
