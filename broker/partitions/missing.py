@@ -20,7 +20,10 @@ class Missing(NamedTuple):
 
 
 class MissingReplicas(dict[Replica, Missing]):
-    """In the order in which they came; those that somebody waits for are made first.
+    """Those that somebody waits for are made first, and then those of the topic that came last, in order.
+
+    Who makes a topic uses it at once, and its leaders elsewhere wait for the replicas here; thousands that
+    came before it may never be used.
 
     A thread may take out what it has made.  All else happens on the loop.
     """
@@ -29,11 +32,14 @@ class MissingReplicas(dict[Replica, Missing]):
         super().__init__()
         self._awaited: dict[Replica, list[Callable[[], None]]] = {}
         """Whom to tell when one is made, cannot be made, or is wanted no longer."""
+        self._topics: dict[str, dict[Replica, None]] = {}
+        """By topic, the latest last; some may have been made or be wanted no longer."""
         self._has_some = trio.Event()
 
     def note(self, replica: Replica, missing: Missing) -> None:
         """Let it be made in the background."""
         self[replica] = missing
+        self._topics.setdefault(replica[0], {})[replica] = None
         self._has_some.set()
 
     def require_made(self, replicas: Collection[Replica]) -> None:
@@ -60,7 +66,18 @@ class MissingReplicas(dict[Replica, Missing]):
 
     def first(self) -> Replica | None:
         """The one to be made now; one that is awaited may have been made or deleted meanwhile."""
-        return next(iter(self._awaited or self), None)
+        if self._awaited:
+            return next(iter(self._awaited))
+        while self._topics:
+            name = next(reversed(self._topics))
+            replicas = self._topics[name]
+            while replicas:
+                replica = next(iter(replicas))
+                if replica in self:
+                    return replica
+                del replicas[replica]
+            del self._topics[name]
+        return None
 
     def settled(self, replica: Replica) -> None:
         """It was made, cannot be made, or is wanted no longer: go on with what waits for it."""

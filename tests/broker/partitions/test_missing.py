@@ -20,6 +20,20 @@ def test_those_that_somebody_waits_for_come_first() -> None:
     assert replicas.first() == ("t", 2)
 
 
+def test_the_latest_topic_comes_before_older_ones() -> None:
+    replicas = MissingReplicas()
+    for name, count in (("old", 3), ("new", 2)):
+        for index in range(count):
+            replicas.note((name, index), MISSING)
+    order = []
+    while (replica := replicas.first()) is not None:
+        order.append(replica)
+        del replicas[replica]
+    assert order == [("new", 0), ("new", 1), ("old", 0), ("old", 1), ("old", 2)]
+    replicas.note(("old", 1), MISSING)
+    assert replicas.first() == ("old", 1)
+
+
 def test_who_waits_for_several_is_told_when_all_are_settled() -> None:
     replicas = MissingReplicas()
     wanted = [("t", 0), ("t", 1)]
