@@ -94,7 +94,7 @@ def test_a_directory_of_something_else_is_refused(new_broker: StartBroker) -> No
         ("log.segment.bytes", "many"),
         ("num.partitions", "0"),
         ("listeners", "PLAINTEXT"),
-        ("process.roles", "broker"),
+        ("process.roles", "boss"),
     ],
 )
 def test_a_wrong_value_is_refused_with_the_name_of_its_setting(
