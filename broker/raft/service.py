@@ -58,6 +58,8 @@ class RaftService:
             else [record for batch in loaded.bootstrap.batches for record in batch]
         )
         """What the directory was formatted with, while the log does not say it."""
+        if loaded.notes.kraft_version:  # who has only followed publishes none before it is committed
+            feed.kraft_version = loaded.notes.kraft_version
         self.snapshotting = snapshotting
         self.now_ms = now_ms
         self._node_id = node_id

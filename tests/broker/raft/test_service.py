@@ -4,8 +4,11 @@ import pytest
 
 from broker.controller.automatic_topics import topic_defaults
 from broker.controller.topics import NewTopic, create_topics, delete_topics
+from broker.metadata.feed import MetadataFeed
+from broker.metadata.image import empty_image
 from broker.raft.batches import read_metadata_batch
 from broker.raft.log import MetadataLog
+from broker.raft.service import RaftService
 from broker.raft.snapshots import list_snapshots
 from protocol.records.batch import read_batches
 from protocol.stored.metadata_records import FeatureLevelRecord
@@ -235,3 +238,22 @@ class TestTrimming:
         assert snapshot(node)
         assert len(snapshots(node)) == 1
         assert node.file_system.exists(f"{METADATA}/00000000000000000000-0000000000.checkpoint")
+
+
+def test_who_has_only_followed_learns_kraft_version_from_the_log_that_it_is_to_lead() -> None:
+    node = ControllerNode()
+    node.start()
+    node.stop()
+    node.start()
+    loaded = node.raft.log.load(node.services.cluster_id, now_ms=node.clock.now_ms())
+    feed = MetadataFeed(empty_image(node.services.cluster_id))  # as before anything is known to be committed
+    raft = RaftService(
+        node.raft.log,
+        loaded,
+        node_id=1,
+        directory_id=node.services.quorum.directory_id,
+        now_ms=node.clock.now_ms,
+        snapshotting=node.raft.snapshotting,
+        feed=feed,
+    )
+    assert raft.kraft_version == 1
