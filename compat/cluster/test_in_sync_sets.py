@@ -72,12 +72,12 @@ def test_a_follower_that_stands_still_is_let_go_and_comes_back(cluster: Cluster)
 
     send(100)
     assert producer.flush(60) == 0
-    assert cluster.in_sync("t") == {OTTLA_ID, KAFKA_ID}
+    wait_until(lambda: cluster.in_sync("t") == {OTTLA_ID, KAFKA_ID}, "both are in sync")
     os.kill(cluster.kafka.pid, signal.SIGSTOP)
     try:
         send(100)
         assert producer.flush(60) == 0
-        assert cluster.in_sync("t") == {OTTLA_ID}
+        wait_until(lambda: cluster.in_sync("t") == {OTTLA_ID}, "Kafka's broker is let go")
     finally:
         os.kill(cluster.kafka.pid, signal.SIGCONT)
     wait_until(lambda: cluster.in_sync("t") == {OTTLA_ID, KAFKA_ID}, "Kafka's broker is in sync again")
