@@ -11,6 +11,7 @@ from typing import Any
 
 import protocol.headers
 import protocol.messages
+import protocol.principal
 import protocol.stored
 from protocol.primitives import (
     BOOL,
@@ -62,7 +63,7 @@ def definitions(jars: Path) -> Iterator[Definition]:
 
 def declarations() -> dict[str, type[Message]]:
     """Our messages by Kafka's names."""
-    modules = [protocol.headers]
+    modules = [protocol.headers, protocol.principal]
     for package in (protocol.messages, protocol.stored):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             modules.append(importlib.import_module(info.name))

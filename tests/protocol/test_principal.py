@@ -3,7 +3,7 @@
 import pytest
 
 from protocol.errors import DecodeError
-from protocol.principal import ANONYMOUS, Principal, decode_principal, encode_principal
+from protocol.principal import ANONYMOUS, DefaultPrincipalData, decode_principal, encode_principal
 
 FROM_KAFKA = bytes.fromhex("000005557365720a414e4f4e594d4f55530000")
 """What Apache Kafka 4.4.0 puts into an Envelope for an anonymous client."""
@@ -11,7 +11,7 @@ FROM_KAFKA = bytes.fromhex("000005557365720a414e4f4e594d4f55530000")
 
 def test_kafka_s_bytes() -> None:
     assert encode_principal(ANONYMOUS) == FROM_KAFKA
-    assert decode_principal(FROM_KAFKA) == Principal(type="User", name="ANONYMOUS")
+    assert decode_principal(FROM_KAFKA) == DefaultPrincipalData(type="User", name="ANONYMOUS")
 
 
 @pytest.mark.parametrize("length", range(len(FROM_KAFKA)))
