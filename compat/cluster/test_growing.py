@@ -9,8 +9,9 @@ import pytest
 
 from compat.cluster.growing import Journey, journey_in
 from compat.cluster.interrupted_handover import hand_over_and_kill, rounds_by_chance
+from compat.cluster.lengthy import LENGTHY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, LENGTHY]
 
 RELEASE = "4.2"
 """Not the newest one, so that a cluster's features grow with it."""

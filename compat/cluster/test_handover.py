@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import OTTLA_ID, OttlaNode, ottla_and_kafka, stamp
 from compat.cluster.operators import ottla_command
 from compat.cluster.quorum import add_voter, describe, leads, remove_voter, voters
@@ -139,6 +140,7 @@ def test_there_and_back_while_a_producer_writes(kafka_jars: Path, tmp_path: Path
         pair.ottla.stop()
 
 
+@LENGTHY
 @pytest.mark.parametrize("dies", ["ottla", "kafka", "both"])
 @pytest.mark.parametrize("when", ["before", "both vote", "after"])
 def test_somebody_dies_at_each_step(kafka_jars: Path, tmp_path: Path, when: str, dies: str) -> None:

@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker, kafka_controller, stamp
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
@@ -17,7 +18,7 @@ from compat.waiting import wait_until
 OTTLA_ID = 3
 KAFKA_ID = 2
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, LENGTHY]
 
 
 class Cluster:

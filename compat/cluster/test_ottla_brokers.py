@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker, kafka_controller
 from compat.cluster.operators import said
 from compat.cluster.quorums import kafka_quorum
@@ -198,6 +199,7 @@ class TestLives:
         cluster.wait_for_brokers(BOTH)
 
 
+@LENGTHY
 @pytest.mark.slow
 def test_directories(cluster: Cluster, tmp_path: Path) -> None:
     """The controller knows what lies where, which takes nothing new, and which has failed."""
@@ -260,6 +262,7 @@ def test_directories(cluster: Cluster, tmp_path: Path) -> None:
         third.kill()
 
 
+@LENGTHY
 @pytest.mark.slow
 def test_a_cluster_of_an_older_level_is_upgraded_through_a_broker(kafka_jars: Path, tmp_path: Path) -> None:
     controller = kafka_controller(tmp_path / "kafka", KAFKA_ID, "--release-version", "4.0-IV3")
@@ -282,6 +285,7 @@ def test_a_cluster_of_an_older_level_is_upgraded_through_a_broker(kafka_jars: Pa
         controller.kill()
 
 
+@LENGTHY
 @pytest.mark.slow
 def test_another_controller_takes_over(kafka_jars: Path, tmp_path: Path) -> None:
     """One of three dies, the active one: brokers go on with its successor, and so do their clients."""

@@ -13,6 +13,7 @@ from confluent_kafka.cimpl import KafkaError, KafkaException, NewTopic
 from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
+from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaBroker, OttlaNode, kafka_in
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
@@ -249,6 +250,7 @@ class TestReplicasOnBoth:
             assert dumped.exit_code == 0
             assert "isvalid: false" not in dumped.output
 
+    @LENGTHY
     def test_transactions_of_leaders_that_move(self, cluster: Cluster) -> None:
         topic = "transactions"
         cluster.create(topic, min_insync_replicas="2")
@@ -281,6 +283,7 @@ class TestReplicasOnBoth:
             assert [set(values) for values in found] == committed
         cluster.check_same(topic)
 
+    @LENGTHY
     def test_one_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
         topic = "dying"
         cluster.create(topic, min_insync_replicas="1")
@@ -296,6 +299,7 @@ class TestReplicasOnBoth:
         cluster.check_same(topic)
         check_all_there(traffic, consumed(cluster.bootstrap, topic))
 
+    @LENGTHY
     def test_what_only_a_dead_leader_had_goes_from_its_log(self, cluster: Cluster) -> None:
         """With acks=1 it has acknowledged more than its follower got: KIP-101."""
         topic = "diverging"
@@ -315,6 +319,7 @@ class TestReplicasOnBoth:
             cluster.wait_until_in_sync(topic)
         cluster.check_same(topic)
 
+    @LENGTHY
     def test_the_controller_dies_and_comes_back_under_traffic(self, cluster: Cluster) -> None:
         """Nobody else leads meanwhile, and what the other one leads goes on."""
         topic = "dying-controller"

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaNode, stamp
 from compat.cluster.operators import format_to_join
 from compat.cluster.retiring import make_topics, retire
 from compat.oracle.kafka import KafkaNode, kept_addresses
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, LENGTHY]
 
 KAFKA_ID = 2
 

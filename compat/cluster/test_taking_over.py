@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import OttlaNode
 from compat.cluster.operators import format_to_join
 from compat.cluster.retiring import make_topics, retire
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, LENGTHY]
 
 
 def test_one_ottla_takes_over_from_another_and_the_old_one_retires(tmp_path: Path) -> None:
