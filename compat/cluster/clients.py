@@ -15,6 +15,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from compat.librdkafka import IDEMPOTENT
 from compat.waiting import wait_until
 from tests.integration.cluster.promises import broken_promises
 from tests.integration.cluster.traffic import (
@@ -240,7 +241,7 @@ class LongLived:
         self._writer.begin_transaction()
         self._writer.produce(self.TOPIC, b"begun", partition=0)
         self._writer.flush(PATIENCE_SECONDS)
-        writer = Producer({**QUICK, "bootstrap.servers": self._servers, "enable.idempotence": True})
+        writer = Producer({**QUICK, **IDEMPOTENT, "bootstrap.servers": self._servers})
         for number in range(self.SHARED_COUNT):
             writer.produce(self.SHARED, b"%d" % number)
         assert writer.flush(PATIENCE_SECONDS) == 0

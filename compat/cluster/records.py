@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from compat.librdkafka import IDEMPOTENT
 from compat.waiting import wait_until
 
 PATIENCE_SECONDS = 120
@@ -13,7 +14,7 @@ PATIENCE_SECONDS = 120
 def produced(bootstrap: str, topic: str, values: list[bytes]) -> None:
     """Write values into a topic, one after the other, with acks=all and a producer id."""
     failures = []
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0})
+    producer = Producer({**IDEMPOTENT, "bootstrap.servers": bootstrap, "linger.ms": 0})
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: failures.append(error))
     assert producer.flush(60) == 0
@@ -102,9 +103,7 @@ class Worker:
 
 def writing(bootstrap: str, topic: str) -> Callable[[int], None]:
     """One record at a time into partition 0, by an idempotent producer."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": 0}
-    )
+    producer = Producer({**IDEMPOTENT, "bootstrap.servers": bootstrap, "linger.ms": 0})
 
     def work(number: int) -> None:
         failed: list[KafkaError] = []

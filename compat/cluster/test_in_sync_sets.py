@@ -12,6 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import SMALL_CLUSTER, OttlaBroker, kafka_controller, stamp
+from compat.librdkafka import IDEMPOTENT
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
 
@@ -65,7 +66,7 @@ def test_a_follower_that_stands_still_is_let_go_and_comes_back(cluster: Cluster)
     topic = NewTopic("t", 1, replica_assignment=[[OTTLA_ID, KAFKA_ID]])
     cluster.admin.create_topics([topic])["t"].result(30)
     outcomes: list[object] = []
-    producer = Producer({"bootstrap.servers": cluster.ottla.bootstrap, "enable.idempotence": True})
+    producer = Producer({**IDEMPOTENT, "bootstrap.servers": cluster.ottla.bootstrap})
 
     def send(count: int) -> None:
         for number in range(count):

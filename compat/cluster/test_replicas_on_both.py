@@ -15,6 +15,7 @@ from kafka.admin import KafkaAdminClient
 
 from compat.cluster.lengthy import LENGTHY
 from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaBroker, OttlaNode, kafka_in
+from compat.librdkafka import IDEMPOTENT
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
@@ -140,9 +141,8 @@ class Traffic:
     def _run(self) -> None:
         producer = Producer(
             {
+                **IDEMPOTENT,
                 "bootstrap.servers": self._bootstrap,
-                "acks": "all",
-                "enable.idempotence": True,
                 "linger.ms": 1,
                 "batch.num.messages": 20,
                 "topic.metadata.refresh.interval.ms": 1000,

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from compat.librdkafka import IDEMPOTENT
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, Node
 from tests.integration.cluster.exactly_once import let_pass, wait_in_sync
@@ -132,7 +133,7 @@ def test_a_group_survives_its_coordinators(
     cluster: Cluster, admin: AdminClient, protocol: str, chance: random.Random
 ) -> None:
     servers = cluster.bootstrap_servers
-    producer = Producer({**QUICK, "bootstrap.servers": servers, "acks": "all"})
+    producer = Producer({**QUICK, **IDEMPOTENT, "bootstrap.servers": servers})
     members = [Member(servers, protocol) for _ in range(MEMBERS)]
     for member in members:
         member.start()

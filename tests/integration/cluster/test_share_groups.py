@@ -12,6 +12,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from compat.librdkafka import IDEMPOTENT
 from compat.waiting import wait_until
 from ottla.cluster import Cluster
 from tests.integration.cluster.exactly_once import SETTINGS, let_pass, wait_in_sync
@@ -65,7 +66,7 @@ def test_every_record_comes_to_somebody(tmp_path: Path, chance: random.Random) -
         group = ConfigResource(ResourceType.GROUP, "s", incremental_configs=[earliest])
         for altered in admin.incremental_alter_configs([group]).values():
             altered.result()
-        producer = Producer({**QUICK, "bootstrap.servers": servers, "enable.idempotence": True})
+        producer = Producer({**QUICK, **IDEMPOTENT, "bootstrap.servers": servers})
         members = [Member(servers) for _ in range(MEMBERS)]
         for member in members:
             member.start()

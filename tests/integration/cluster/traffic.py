@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from compat.librdkafka import IDEMPOTENT
 from compat.waiting import wait_until
 
 PATIENCE_SECONDS: Final = 60.0
@@ -54,12 +55,8 @@ class NumberedRecords(threading.Thread):
             {
                 **QUICK,
                 "bootstrap.servers": servers,
-                "enable.idempotence": True,
-                "acks": "all",
+                **IDEMPOTENT,
                 "linger.ms": 1,
-                # With more, librdkafka takes a new epoch when a leader that is just elected has refused one
-                # and is out of order with the next, and writes again what was written (its issue 4953).
-                "max.in.flight.requests.per.connection": 1,
                 "message.timeout.ms": int(PATIENCE_SECONDS * 1000),
             }
         )
@@ -214,7 +211,7 @@ class Reader(threading.Thread):
 
 def write_last_words(servers: str, topic: str, partitions: int) -> None:
     """What readers stop behind: the markers of transactions, which they do not see, hide where a log ends."""
-    client = Producer({**QUICK, "bootstrap.servers": servers, "enable.idempotence": True})
+    client = Producer({**QUICK, **IDEMPOTENT, "bootstrap.servers": servers})
     for partition in range(partitions):
         client.produce(topic, LAST_WORDS, partition=partition)
     left = client.flush(PATIENCE_SECONDS)
