@@ -83,6 +83,9 @@ class Client:
         self._transport = HostTransport(world.network, self.host)
         self._connections: dict[int, NodeClient] = {}
         self._leaders: dict[Partition, Leadership] = {}
+        self._epochs: dict[Partition, int] = {}
+        """The latest leader epoch heard of.  Kafka's clients do not go back to a leader of an older one, who may
+        not know yet that it leads no more, and does not know the records of the leaders behind it."""
 
     async def ask(self, node_id: int, request: Message, *, version: int | None = None) -> Any:
         """Raises NodeUnreachable."""
@@ -119,10 +122,14 @@ class Client:
             return
         for found in answer.topics:
             for each in found.partitions:
-                if found.error_code == 0 and each.leader_id > 0:
-                    self._leaders[topic, each.partition_index] = Leadership(
-                        each.leader_id, each.leader_epoch, found.topic_id
-                    )
+                partition = (topic, each.partition_index)
+                if (
+                    found.error_code == 0
+                    and each.leader_id > 0
+                    and each.leader_epoch >= self._epochs.get(partition, 0)
+                ):
+                    self._epochs[partition] = each.leader_epoch
+                    self._leaders[partition] = Leadership(each.leader_id, each.leader_epoch, found.topic_id)
 
     def forget_leader(self, partition: Partition) -> None:
         self._leaders.pop(partition, None)
