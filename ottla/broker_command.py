@@ -20,6 +20,9 @@ from broker.network.call import Address
 
 EXIT_FAILURE = 1
 
+DEFAULT_FOLDER = "ottla-data"
+"""Where the data lies if nobody says otherwise: the default of ``log.dirs``."""
+
 NODES_MAX = 50
 """More processes than that on one machine are a mistake."""
 
@@ -49,6 +52,10 @@ def run_broker(arguments: Sequence[str]) -> int:
     try:
         gathered = gather(options.properties_file, os.environ, options.overrides)
         settings = gathered.settings
+        if holds_cluster(options, settings):
+            from ottla.nodes_command import run_nodes
+
+            return run_nodes(options)
         log.set_levels(gathered.levels)
         if options.data is not None:
             settings["log.dirs"] = options.data
@@ -79,10 +86,17 @@ def run_broker(arguments: Sequence[str]) -> int:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def holds_cluster(options: Options, settings: Mapping[str, str]) -> bool:
+    """Whether the folder that is to be used is that of a whole cluster, which starts as it was made."""
+    if options.is_ephemeral or (options.data is None and ("log.dirs" in settings or "log.dir" in settings)):
+        return False
+    return os.path.exists(os.path.join(options.data or DEFAULT_FOLDER, "cluster.json"))
+
+
 def refuse_cluster(directory: str) -> None:
     """Raises StartupError for the folder of a whole cluster: its nodes' folders look like partitions."""
     if os.path.exists(os.path.join(directory, "cluster.json")):
-        raise StartupError(f"{directory} holds a cluster: `ottla --nodes N` starts it")
+        raise StartupError(f"{directory} holds a cluster: `ottla --data {directory}` starts it")
 
 
 def checked_config(settings: Mapping[str, str], port: int | None) -> BrokerConfig:
@@ -285,7 +299,8 @@ def parse_options(arguments: Sequence[str]) -> Options:
         "--nodes",
         type=node_count,
         metavar="N",
-        help="a cluster of so many nodes, each a process of its own; `ottla nodes` stops and starts them",
+        help="a cluster of so many nodes, each a process of its own; `ottla nodes` stops and starts them, "
+        "and the next start needs no number",
     )
     parser.add_argument("--version", action="version", version=version() if "--version" in arguments else "")
     found = parser.parse_args(arguments)

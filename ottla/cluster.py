@@ -31,6 +31,9 @@ DESCRIPTION: Final = "cluster.json"
 LOCK: Final = "cluster.lock"
 """Held by the process that looks after the nodes."""
 
+NODES: Final = 3
+"""Of a new cluster, if nobody says otherwise."""
+
 PORT_MAX: Final = 65_535
 
 BELOW_CLIENTS: Final = range(10_000, 32_768)
@@ -242,7 +245,7 @@ class Cluster:
     def __init__(
         self,
         folder: str | os.PathLike[str],
-        nodes: int = 3,
+        nodes: int | None = None,
         *,
         port: int = 0,
         settings: Mapping[str, str] | None = None,
@@ -252,23 +255,26 @@ class Cluster:
     ) -> None:
         """A cluster in ``folder``, new or as it was left.
 
+        ``nodes`` is how many there are; without it as many as the folder has, or three in a new one.
         ``port`` is that of the first node, and the others follow it; 0 takes free ones, or those of last
         time.  ``settings`` are for all nodes.  ``advertised`` says by which port others reach a port, where
         that is another one.  Raises ClusterError.
         """
         self.folder = Path(folder).resolve()
         self._environment = dict(os.environ if environment is None else environment)
-        if nodes < 1:
+        if nodes is not None and nodes < 1:
             raise ClusterError("a cluster has one node or more")
         described = self._read()
         if described is None:
+            nodes = NODES if nodes is None else nodes
             described = {"cluster.id": _new_id(), **self._choose_ports(nodes, port)}
             self._make_folder()
         self._take_lock()
-        if len(described["ports"]) != nodes:
-            raise ClusterError(
-                f"{self.folder} holds a cluster of {len(described['ports'])} nodes, not of {nodes}"
-            )
+        has = len(described["ports"])
+        if nodes is None:
+            nodes = has
+        elif nodes != has:
+            raise ClusterError(f"{self.folder} holds a cluster of {has} nodes, not of {nodes}")
         if port and described["ports"][0] != port:
             described |= self._choose_ports(nodes, port)
         self._write(described)

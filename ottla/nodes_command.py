@@ -64,8 +64,10 @@ ACTIONS: Final[Mapping[str, str]] = {
 
 
 def run_nodes(options: "Options") -> int:
-    """Run a cluster until it is told to stop; returns the exit status."""
-    assert options.nodes is not None
+    """Run a cluster until it is told to stop; returns the exit status.
+
+    Without a number of nodes it is that of the folder.
+    """
     temporary = None
     try:
         _check_settings(options)

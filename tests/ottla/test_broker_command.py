@@ -5,15 +5,18 @@ from pathlib import Path
 import pytest
 
 from broker.app import Ready
+from broker.config.broker_config import BrokerConfig
 from broker.config.value_types import ConfigError
 from broker.errors import StartupError
 from broker.network.call import Address, Listener
 from ottla.broker_command import (
+    DEFAULT_FOLDER,
     Options,
     ReadyFile,
     announce,
     checked_config,
     connectable,
+    holds_cluster,
     make_temporary_directory,
     parse_options,
     read_options,
@@ -185,5 +188,22 @@ def test_a_listener_is_wrong_as_it_stands_in_the_settings() -> None:
 def test_the_folder_of_a_cluster_is_not_a_brokers(tmp_path: Path) -> None:
     refuse_cluster(str(tmp_path))
     (tmp_path / "cluster.json").touch()
-    with pytest.raises(StartupError, match="holds a cluster: `ottla --nodes N` starts it"):
+    with pytest.raises(StartupError, match=f"holds a cluster: `ottla --data {tmp_path}` starts it"):
         refuse_cluster(str(tmp_path))
+
+
+def test_the_folder_of_a_cluster_starts_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "ottla-data"
+    named = Options(data=str(folder))
+    monkeypatch.chdir(tmp_path)
+    folder.mkdir()
+    assert not holds_cluster(named, {})
+    assert not holds_cluster(Options(), {})
+    (folder / "cluster.json").touch()
+    assert holds_cluster(named, {"log.dirs": "elsewhere"})
+    assert holds_cluster(Options(), {})
+    assert BrokerConfig({}).log_directories == (DEFAULT_FOLDER,)
+    # Settings for one broker, which is refused there; and a broker that keeps nothing.
+    assert not holds_cluster(Options(), {"log.dir": str(folder)})
+    assert not holds_cluster(Options(), {"log.dirs": str(folder)})
+    assert not holds_cluster(Options(is_ephemeral=True), {})

@@ -65,6 +65,7 @@ def test_the_same_cluster_again(tmp_path: Path) -> None:
     again = Cluster(tmp_path / "cluster", 3)
     assert first.bootstrap_servers == again.bootstrap_servers
     assert first.controller_address == again.controller_address
+    assert list(Cluster(tmp_path / "cluster").nodes) == ["node-1", "node-2", "node-3"]
     assert len(first.bootstrap_servers.split(",")) == len(set(first.bootstrap_servers.split(","))) == 3
     with pytest.raises(ClusterError, match="holds a cluster of 3 nodes, not of 2"):
         Cluster(tmp_path / "cluster", 2)
@@ -75,7 +76,7 @@ def test_the_same_cluster_again(tmp_path: Path) -> None:
 def test_ports_follow_the_first(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, 2, port=9092)
     assert cluster.bootstrap_servers == "127.0.0.1:9092,127.0.0.1:9093"
-    moved = Cluster(tmp_path, 2, port=9192)
+    moved = Cluster(tmp_path, port=9192)
     assert (
         moved.bootstrap_servers == Cluster(tmp_path, 2).bootstrap_servers == "127.0.0.1:9192,127.0.0.1:9193"
     )

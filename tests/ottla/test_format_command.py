@@ -208,5 +208,6 @@ def test_the_folder_of_a_cluster_is_not_a_nodes(formatting: Formatting) -> None:
     (formatting.directory / "cluster.json").touch()
     status, said = formatting.run()
     assert status == 1
-    assert said == f"ottla format: {formatting.directory} holds a cluster: `ottla --nodes N` starts it\n"
+    folder = formatting.directory
+    assert said == f"ottla format: {folder} holds a cluster: `ottla --data {folder}` starts it\n"
     assert formatting.files() == ["cluster.json"]

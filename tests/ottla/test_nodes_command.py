@@ -130,10 +130,13 @@ def test_what_cannot_be_is_told_before_anything_is_made(tmp_path: Path) -> None:
 
 
 def test_nodes_left_behind_are_stopped_by_the_next_start(tmp_path: Path) -> None:
-    command = [*OTTLA, "--nodes", "2", "--data", "cluster", "--port", "0", "--ready-file", "ready"]
+    again = [*OTTLA, "--data", "cluster", "--ready-file", "ready"]  # as it was made
     environment = {**ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parents[2])}
     found = []
-    for end in (signal.SIGKILL, signal.SIGTERM):
+    for command, end in (
+        ([*again, "--nodes", "2", "--port", "0"], signal.SIGKILL),
+        (again, signal.SIGTERM),
+    ):
         with (tmp_path / "log").open("w") as log:
             process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env=environment)
         try:
@@ -144,6 +147,7 @@ def test_nodes_left_behind_are_stopped_by_the_next_start(tmp_path: Path) -> None
         finally:
             process.send_signal(end)
             process.wait(60)
+    assert len(found[0]) == len(found[1]) == 2
     assert not set(found[0]) & set(found[1])
     assert (
         "stopped what an earlier start had left running: node-1, node-2\n" in (tmp_path / "log").read_text()
