@@ -258,17 +258,23 @@ class Cluster:
         ``nodes`` is how many there are; without it as many as the folder has, or three in a new one.
         ``port`` is that of the first node, and the others follow it; 0 takes free ones, or those of last
         time.  ``settings`` are for all nodes.  ``advertised`` says by which port others reach a port, where
-        that is another one.  Raises ClusterError.
+        that is another one.  CLUSTER_ID in the environment is the id of a new cluster, as for one broker; a
+        cluster that has another one is refused.  Raises ClusterError.
         """
         self.folder = Path(folder).resolve()
         self._environment = dict(os.environ if environment is None else environment)
         if nodes is not None and nodes < 1:
             raise ClusterError("a cluster has one node or more")
+        wanted_id = self._environment.get("CLUSTER_ID") or None
         described = self._read()
         if described is None:
             nodes = NODES if nodes is None else nodes
-            described = {"cluster.id": _new_id(), **self._choose_ports(nodes, port)}
+            described = {"cluster.id": wanted_id or _new_id(), **self._choose_ports(nodes, port)}
             self._make_folder()
+        elif wanted_id not in (None, described["cluster.id"]):
+            raise ClusterError(
+                f"{self.folder} belongs to cluster {described['cluster.id']}, not to {wanted_id}"
+            )
         self._take_lock()
         has = len(described["ports"])
         if nodes is None:

@@ -1,3 +1,4 @@
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,17 @@ def test_ports_follow_the_first(tmp_path: Path) -> None:
     )
     with pytest.raises(ClusterError, match="the ports of 2 nodes from 65535 on would end above 65535"):
         Cluster(tmp_path, 2, port=65535)
+
+
+def test_a_cluster_gets_the_id_that_the_environment_names(tmp_path: Path) -> None:
+    chosen = {**ENVIRONMENT, "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw"}
+    Cluster(tmp_path, 1, environment=chosen)
+    assert json.loads((tmp_path / "cluster.json").read_text())["cluster.id"] == "4L6g3nShT-eMCtK--X86sw"
+    Cluster(tmp_path, 1, environment=chosen)
+    Cluster(tmp_path, 1, environment=ENVIRONMENT)
+    with pytest.raises(ClusterError, match="belongs to cluster 4L6g3nShT-eMCtK--X86sw, not to another"):
+        Cluster(tmp_path, 1, environment={**ENVIRONMENT, "CLUSTER_ID": "another"})
+    Cluster(tmp_path / "unnamed", 1, environment={**ENVIRONMENT, "CLUSTER_ID": ""})
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
