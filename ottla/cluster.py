@@ -77,7 +77,7 @@ class Node:
         self.port = port
         self.address = settings["advertised.listeners"].split(",")[0].removeprefix("PLAINTEXT://")
         """Where clients reach it."""
-        self._settings = settings
+        self._settings = dict(settings)
         self._properties_file = properties_file
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begin: int | None = None
@@ -117,6 +117,7 @@ class Node:
         """Start the process, which need not be ready on return; it prints to ``output`` or its log file."""
         if self.pid is not None:
             raise ClusterError(f"{self.name} is {self.state.value} already")
+        self.check_ports()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "ottla", "--ready-file", str(self._ready_file)]
@@ -142,6 +143,16 @@ class Node:
             if own is not None:
                 own.close()
         self._pid_file.write_text(f"{self._process.pid} {os.getpid()}\n")
+
+    def check_ports(self) -> None:
+        """Raises ClusterError if another process has a port that this node wants."""
+        for listener in self._settings["listeners"].split(","):
+            port = int(listener.rpartition(":")[2])
+            if _is_taken(port):
+                raise ClusterError(
+                    f"{self.name} cannot start: another process has its port {port}; end that, "
+                    "or let --port name other ports"
+                )
 
     def left_behind(self) -> int | None:
         """The process of this node, if whoever started it has died before it; None without one."""
@@ -284,11 +295,9 @@ class Cluster:
         if port and described["ports"][0] != port:
             described |= self._choose_ports(nodes, port)
         self._write(described)
+        self._described = described
         self._environment["CLUSTER_ID"] = described["cluster.id"]
         self._advertised = advertised or {}
-        self.controller_port: int = described["controller.port"]
-        self.controller_address = self._reached(self.controller_port)
-        """Where the controller listens, for ``controller.quorum.bootstrap.servers`` of who is to join."""
         self.nodes = {
             node.name: node
             for node in (
@@ -308,6 +317,16 @@ class Cluster:
         """All nodes' addresses, as clients want them."""
         return ",".join(node.address for node in self.nodes.values())
 
+    @property
+    def controller_port(self) -> int:
+        port: int = self._described["controller.port"]
+        return port
+
+    @property
+    def controller_address(self) -> str:
+        """Where the controller listens, for ``controller.quorum.bootstrap.servers`` of who is to join."""
+        return self._reached(self.controller_port)
+
     def node(self, name: str) -> Node:
         """The node of that name, or of that number.  Raises ClusterError."""
         found = self.nodes.get(name) or self.nodes.get(f"node-{name}")
@@ -322,6 +341,24 @@ class Cluster:
             node.end_left_behind(pid)
         return [node.name for node, _ in found]
 
+    def check_ports(self) -> int | None:
+        """See to it that no other process has a port of a node.  Raises ClusterError, before any is started.
+
+        The controller gets another port if need be, unless that is advertised as another one: its nodes find
+        it by their settings, and the voters record follows when it leads.  Returns the port that it had then.
+        """
+        moved_from = None
+        if _is_taken(self.controller_port) and self.controller_port not in self._advertised:
+            moved_from = self.controller_port
+            (port,) = free_ports(1, beside=self._described["ports"])
+            self._described["controller.port"] = port
+            self._write(self._described)
+            for node in self.nodes.values():
+                node._settings |= self._settings_of(node.id, node.port)
+        for node in self.nodes.values():
+            node.check_ports()
+        return moved_from
+
     def start(self, name: str, output: BinaryIO | int | None = None) -> Node:
         """Start one node; it need not be ready on return.  ``output`` replaces its log file."""
         node = self.node(name)
@@ -331,6 +368,7 @@ class Cluster:
     def start_all(self, output_of: Callable[[Node], BinaryIO | int | None] = lambda _: None) -> None:
         """Start all nodes, and return when all are ready."""
         self.end_left_behind()
+        self.check_ports()
         for node in self.nodes.values():
             node.start(self._environment, output_of(node))
         for node in self.nodes.values():
@@ -438,16 +476,20 @@ def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
     chance = random.SystemRandom()
     while len(found) < count:
         port = chance.choice(BELOW_CLIENTS)
-        if port in found or port in beside:
-            continue
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-        found.append(port)
+        if port not in found and port not in beside and not _is_taken(port):
+            found.append(port)
     return found
+
+
+def _is_taken(port: int) -> bool:
+    """Whether another process has the port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE  # what else there may be, the node says when it listens
+    return False
 
 
 def _is_locked(path: Path) -> bool:

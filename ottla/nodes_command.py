@@ -171,6 +171,11 @@ class Supervisor:
         """False if the start was called off."""
         if names := self._cluster.end_left_behind():
             _print(f"stopped what an earlier start had left running: {', '.join(names)}")
+        if moved_from := self._cluster.check_ports():
+            _print(
+                f"the controller listens at {self._cluster.controller_address} from now on: "
+                f"another process has port {moved_from}"
+            )
         with self._turn:
             for name in self._cluster.nodes:
                 self._start_node(name)

@@ -1,14 +1,22 @@
 import json
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from compat.broker_process import clean_environment
+from compat.cluster.quorum import METADATA, ask
 from compat.raw_client import RawClient
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, ClusterError, State
+from protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestPartitionData,
+    DescribeQuorumRequestTopicData,
+    DescribeQuorumResponse,
+)
 
 ENVIRONMENT = clean_environment()
 
@@ -105,6 +113,39 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
         Cluster(tmp_path, 3)
     with pytest.raises(ClusterError, match="a cluster has one node or more"):
         Cluster(tmp_path / "empty", 0)
+
+
+def test_a_port_that_another_process_has(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 2, environment=ENVIRONMENT)
+    taken = cluster.node("2").port
+    complaint = (
+        f"node-2 cannot start: another process has its port {taken}; end that, or let --port name other ports"
+    )
+    with socket.create_server(("127.0.0.1", taken)):
+        for start in (cluster.start_all, lambda: cluster.start("2")):
+            with pytest.raises(ClusterError) as caught:
+                start()
+            assert str(caught.value) == complaint
+    assert [node.state for node in cluster.nodes.values()] == [State.STOPPED] * 2
+
+
+@pytest.mark.slow
+def test_the_controller_moves_where_another_process_has_its_port(tmp_path: Path) -> None:
+    with Cluster(tmp_path, 2, environment=ENVIRONMENT) as first:
+        before = first.controller_port
+    with socket.create_server(("127.0.0.1", before)):
+        behind_a_door = Cluster(tmp_path, environment=ENVIRONMENT, advertised={before: 1})
+        with pytest.raises(ClusterError, match=f"node-1 cannot start: another process has its port {before}"):
+            behind_a_door.start_all()
+        with Cluster(tmp_path, environment=ENVIRONMENT) as again:
+            assert again.controller_port != before
+            topic = DescribeQuorumRequestTopicData(
+                topic_name=METADATA, partitions=[DescribeQuorumRequestPartitionData()]
+            )
+            request = DescribeQuorumRequest(topics=[topic])
+            (voter,) = ask(again.node("2").address, request, DescribeQuorumResponse, 2).nodes
+            assert [at.port for at in voter.listeners] == [again.controller_port]
+    assert Cluster(tmp_path).controller_port == again.controller_port
 
 
 @pytest.mark.slow

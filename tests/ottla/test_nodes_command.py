@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from compat.broker_process import clean_environment
 from compat.waiting import wait_until
+from ottla.cluster import Cluster
 
 pytestmark = pytest.mark.slow
 
@@ -151,6 +153,30 @@ def test_nodes_left_behind_are_stopped_by_the_next_start(tmp_path: Path) -> None
     assert not set(found[0]) & set(found[1])
     assert (
         "stopped what an earlier start had left running: node-1, node-2\n" in (tmp_path / "log").read_text()
+    )
+
+
+def test_a_port_that_another_process_has(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    ports = json.loads((Cluster(folder, 1).folder / "cluster.json").read_text())
+    (port,) = ports["ports"]
+    complaint = f"node-1 cannot start: another process has its port {port}; end that, "
+    with socket.create_server(("127.0.0.1", port)):
+        assert start_again(folder) == (1, f"ottla: {complaint}or let --port name other ports\n")
+    command = [*OTTLA, "--data", str(folder), "--ready-file", str(tmp_path / "ready")]
+    with (
+        socket.create_server(("127.0.0.1", ports["controller.port"])),
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT
+        ) as process,
+    ):
+        wait_until((tmp_path / "ready").exists, "the cluster is ready")
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+    moved_to = json.loads((folder / "cluster.json").read_text())["controller.port"]
+    assert output.startswith(
+        f"the controller listens at 127.0.0.1:{moved_to} from now on: "
+        f"another process has port {ports['controller.port']}\n"
     )
 
 
