@@ -113,8 +113,17 @@ class Node:
             return State.PAUSED
         return State.RUNNING if self._ready_file.exists() else State.STARTING
 
-    def start(self, environment: Mapping[str, str], output: BinaryIO | int | None = None) -> None:
-        """Start the process, which need not be ready on return; it prints to ``output`` or its log file."""
+    def start(
+        self,
+        environment: Mapping[str, str],
+        output: BinaryIO | int | None = None,
+        log: BinaryIO | int | None = None,
+    ) -> None:
+        """Start the process, which need not be ready on return.
+
+        It prints to ``output`` and writes its log to ``log``, or both to ``output``; without that to its log
+        file.
+        """
         if self.pid is not None:
             raise ClusterError(f"{self.name} is {self.state.value} already")
         self.check_ports()
@@ -135,7 +144,7 @@ class Node:
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output if own is None else own,
-                stderr=subprocess.STDOUT,
+                stderr=subprocess.STDOUT if own is not None or log is None else log,
                 env=dict(environment),
                 start_new_session=True,
             )
@@ -359,10 +368,12 @@ class Cluster:
             node.check_ports()
         return moved_from
 
-    def start(self, name: str, output: BinaryIO | int | None = None) -> Node:
-        """Start one node; it need not be ready on return.  ``output`` replaces its log file."""
+    def start(
+        self, name: str, output: BinaryIO | int | None = None, log: BinaryIO | int | None = None
+    ) -> Node:
+        """Start one node; it need not be ready on return.  For ``output`` and ``log`` see ``Node.start``."""
         node = self.node(name)
-        node.start(self._environment, output)
+        node.start(self._environment, output, log)
         return node
 
     def start_all(self, output_of: Callable[[Node], BinaryIO | int | None] = lambda _: None) -> None:

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from broker.config.value_types import ConfigError
 from broker.errors import StartupError
+from broker.logs import Log
 from ottla.cluster import HOST, STOP_TIMEOUT_SECONDS, Cluster, ClusterError, Node, State
 
 if TYPE_CHECKING:
@@ -30,11 +32,18 @@ DEFAULT_FOLDER: Final = "ottla-data"
 DEFAULT_PORT: Final = 9092
 CONTROL: Final = "control.json"
 WATCH_SECONDS: Final = 0.2
+
+LAST_WORDS_SECONDS: Final = 5.0
+"""How long what the nodes have printed may take to be passed on when all have ended."""
+
 REQUEST_BYTES_MAX: Final = 1 << 16
 
 EXIT_FAILURE: Final = 1
 
 EXIT_INTERRUPTED: Final = 130
+
+STREAMS: Final = ("stdout", "stderr")
+"""Of a node, and of this process: what one prints on one goes to the other's of that name."""
 
 OF_EACH_NODE: Final = frozenset(
     (
@@ -69,8 +78,9 @@ def run_nodes(options: "Options") -> int:
     Without a number of nodes it is that of the folder.
     """
     temporary = None
+    log = Log()
     try:
-        _check_settings(options)
+        _check_settings(options, log)
         folder = options.data or DEFAULT_FOLDER
         if options.is_ephemeral:
             from ottla.broker_command import make_temporary_directory
@@ -88,32 +98,34 @@ def run_nodes(options: "Options") -> int:
             from ottla.broker_command import ReadyFile
 
             ready_file = ReadyFile(options.ready_file)
-        return Supervisor(cluster, ready_file).run()
+        return Supervisor(cluster, ready_file, log).run()
     except (ClusterError, ConfigError, StartupError) as error:
-        sys.stderr.write(f"ottla: {error}\n")
+        log.error(str(error))
         return EXIT_FAILURE
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _check_settings(options: "Options") -> None:
+def _check_settings(options: "Options", log: Log) -> None:
     """Tell of wrong settings before there is a folder, and of those that no node will use.
+
+    The log gets the levels that the environment names, as that of each node.
 
     Raises ConfigError and ClusterError.
     """
     from broker.config.sources import gather
     from ottla.broker_command import checked_config
 
-    settings = gather(options.properties_file, os.environ, options.overrides).settings
+    gathered = gather(options.properties_file, os.environ, options.overrides)
+    settings = gathered.settings
+    log.set_levels(gathered.levels)
     if wrong := sorted(OF_NO_CLUSTER & settings.keys()):
         raise ClusterError(f"not for all nodes of a cluster: {', '.join(wrong)}")
     unused = sorted(OF_EACH_NODE & settings.keys())
     checked_config({name: value for name, value in settings.items() if name not in OF_EACH_NODE}, None)
     if unused:
-        sys.stderr.write(
-            f"ottla: each node of a cluster has its own, so this is ignored: {', '.join(unused)}\n"
-        )
+        log.warn(f"each node of a cluster has its own, so this is ignored: {', '.join(unused)}")
 
 
 def _first_port(options: "Options", folder: str) -> int:
@@ -131,11 +143,16 @@ def _setting(override: str) -> tuple[str, str]:
 
 
 class Supervisor:
-    """Looks after the nodes: starts them, passes on what they print, and does what ``ottla nodes`` asks."""
+    """Looks after the nodes: starts them, passes on what they print, and does what ``ottla nodes`` asks.
 
-    def __init__(self, cluster: Cluster, ready_file: "ReadyFile | None") -> None:
+    What a node prints goes where one broker alone prints it: its log to standard error.
+    """
+
+    def __init__(self, cluster: Cluster, ready_file: "ReadyFile | None", log: Log) -> None:
         self._cluster = cluster
         self._ready_file = ready_file
+        self._log = log
+        self._passing_on: list[threading.Thread] = []
         self._stop = threading.Event()
         self._turn = threading.Lock()
         """Held while a node is started or ended: one after the other."""
@@ -157,6 +174,9 @@ class Supervisor:
             return EXIT_INTERRUPTED
         finally:
             self._cluster.kill_all()
+            give_up_at = time.monotonic() + LAST_WORDS_SECONDS
+            for passing_on in self._passing_on:  # the last words of a node are those that tell why
+                passing_on.join(max(give_up_at - time.monotonic(), 0))
             if self._ready_file is not None:
                 self._ready_file.withdraw()
         return 0
@@ -170,9 +190,9 @@ class Supervisor:
     def _start(self) -> bool:
         """False if the start was called off."""
         if names := self._cluster.end_left_behind():
-            _print(f"stopped what an earlier start had left running: {', '.join(names)}")
+            self._log.info(f"stopped what an earlier start had left running: {', '.join(names)}")
         if moved_from := self._cluster.check_ports():
-            _print(
+            self._log.warn(
                 f"the controller listens at {self._cluster.controller_address} from now on: "
                 f"another process has port {moved_from}"
             )
@@ -194,16 +214,23 @@ class Supervisor:
         return True
 
     def _start_node(self, name: str) -> Node:
-        reader, writer = os.pipe()
+        pipes = [os.pipe() for _ in STREAMS]
         try:
-            node = self._cluster.start(name, writer)
+            node = self._cluster.start(name, *(writer for _, writer in pipes))
         except BaseException:
-            os.close(reader)
+            for reader, _ in pipes:
+                os.close(reader)
             raise
         finally:
-            os.close(writer)
+            for _, writer in pipes:
+                os.close(writer)
         self._reported.discard(name)
-        threading.Thread(target=_pass_on, args=(name, os.fdopen(reader, "rb")), daemon=True).start()
+        self._passing_on = [each for each in self._passing_on if each.is_alive()]
+        for (reader, _), stream in zip(pipes, STREAMS, strict=True):
+            lines = os.fdopen(reader, "rb")
+            thread = threading.Thread(target=_pass_on, args=(name, lines, stream), daemon=True)
+            thread.start()
+            self._passing_on.append(thread)
         return node
 
     def _watch(self) -> None:
@@ -212,7 +239,7 @@ class Supervisor:
             for node in self._cluster.nodes.values():
                 if node.state is State.FAILED and node.name not in self._reported:
                     self._reported.add(node.name)
-                    _print(f"{node.name} has ended; `ottla nodes start {node.name}` starts it again")
+                    self._log.error(f"{node.name} has ended; `ottla nodes start {node.name}` starts it again")
 
     # What ``ottla nodes`` asks
 
@@ -267,6 +294,7 @@ class Supervisor:
                 }
                 if action not in doing:
                     raise ClusterError(f"{action} is nothing that can be done to a node")
+                self._log.info(f"{action} {node.name}, as `ottla nodes` asks")
                 doing[action]()
         return [
             {"name": node.name, "state": node.state.value, "address": node.address, "pid": node.pid}
@@ -274,17 +302,18 @@ class Supervisor:
         ]
 
 
-def _pass_on(name: str, lines: IO[bytes]) -> None:
+def _pass_on(name: str, lines: IO[bytes], stream: str) -> None:
     """Print what a node prints, each line behind its name."""
     with lines:
         for line in lines:
-            _print(f"{name} | {line.decode('utf-8', 'replace').rstrip()}")
+            _print(f"{name} | {line.decode('utf-8', 'replace').rstrip()}", stream)
 
 
-def _print(line: str) -> None:
+def _print(line: str, stream: str = "stdout") -> None:
     try:
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+        to = getattr(sys, stream)
+        to.write(line + "\n")
+        to.flush()
     except (OSError, ValueError):
         pass  # nobody reads any more: no reason not to go on
 

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -94,13 +95,13 @@ def test_a_node_that_ends_by_itself_is_told_of(tmp_path: Path, supervisor: subpr
     os.kill(pid, signal.SIGKILL)
     assert supervisor.stdout is not None
     for line in supervisor.stdout:
-        if line == "node-1 has ended; `ottla nodes start node-1` starts it again\n":
+        if line.endswith(" ERROR node-1 has ended; `ottla nodes start node-1` starts it again\n"):
             break
     assert nodes(tmp_path / "cluster", "start", "1")[1].split()[1] == "running"
 
 
 def start_again(folder: Path, *arguments: str) -> tuple[int, str]:
-    """What a second start in a cluster's folder says, if it cannot begin."""
+    """What a second start in a cluster's folder logs, if it cannot begin, without the time."""
     done = subprocess.run(
         [*OTTLA, "--nodes", "1", "--data", str(folder), *arguments],
         capture_output=True,
@@ -109,12 +110,18 @@ def start_again(folder: Path, *arguments: str) -> tuple[int, str]:
         env=ENVIRONMENT,
         check=False,
     )
-    return done.returncode, done.stderr
+    assert done.stdout == ""
+    return done.returncode, "".join(timeless(done.stderr))
+
+
+def timeless(log: str) -> list[str]:
+    """Lines without the time, behind the name of a node if there is one."""
+    return [re.sub(r"^(node-\d+ \| )?[-0-9]{10} [:.0-9]{12} +", r"\1", line) for line in log.splitlines(True)]
 
 
 def test_a_second_start_leaves_the_first_alone(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
     folder = tmp_path / "cluster"
-    assert start_again(folder) == (1, f"ottla: the cluster in {folder} runs already\n")
+    assert start_again(folder) == (1, f"ERROR the cluster in {folder} runs already\n")
     assert nodes(folder)[1].split()[1] == "running"
 
 
@@ -162,22 +169,38 @@ def test_a_port_that_another_process_has(tmp_path: Path) -> None:
     (port,) = ports["ports"]
     complaint = f"node-1 cannot start: another process has its port {port}; end that, "
     with socket.create_server(("127.0.0.1", port)):
-        assert start_again(folder) == (1, f"ottla: {complaint}or let --port name other ports\n")
+        assert start_again(folder) == (1, f"ERROR {complaint}or let --port name other ports\n")
     command = [*OTTLA, "--data", str(folder), "--ready-file", str(tmp_path / "ready")]
     with (
         socket.create_server(("127.0.0.1", ports["controller.port"])),
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
         ) as process,
     ):
         wait_until((tmp_path / "ready").exists, "the cluster is ready")
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
+        output, log = process.communicate(timeout=60)
     moved_to = json.loads((folder / "cluster.json").read_text())["controller.port"]
-    assert output.startswith(
-        f"the controller listens at 127.0.0.1:{moved_to} from now on: "
+    assert timeless(log)[0] == (
+        f"WARN  the controller listens at 127.0.0.1:{moved_to} from now on: "
         f"another process has port {ports['controller.port']}\n"
     )
+    # The rest is as of one broker: where it is, on standard output, and its log.
+    node, cluster = output.splitlines()
+    assert node.startswith(f"node-1 | Ottla is ready at 127.0.0.1:{port}; ")
+    assert cluster.startswith(f"The cluster is ready at 127.0.0.1:{port}; ")
+    assert timeless(log)[-1] == "node-1 | INFO  stopped\n"
+
+
+def test_why_a_node_does_not_start_is_in_the_log(tmp_path: Path) -> None:
+    folder = Cluster(tmp_path / "cluster", 1).folder
+    (folder / "node-1").mkdir()
+    (folder / "node-1" / "data").touch()
+    status, log = start_again(folder)
+    first, last = log.splitlines()
+    assert status == 1
+    assert first.startswith("node-1 | ERROR ")
+    assert last == "ERROR node-1 has ended instead of starting"
 
 
 def test_settings_that_each_node_has_of_its_own(tmp_path: Path) -> None:
@@ -187,5 +210,5 @@ def test_settings_that_each_node_has_of_its_own(tmp_path: Path) -> None:
     status, complained = start_again(tmp_path / "cluster", *overrides)
     assert status == 1
     assert complained.startswith(
-        "ottla: each node of a cluster has its own, so this is ignored: listeners, node.id\n"
+        "WARN  each node of a cluster has its own, so this is ignored: listeners, node.id\n"
     )
