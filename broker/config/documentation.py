@@ -305,7 +305,7 @@ replica.fetch.wait.max.ms                             How long a follower's fetc
 replica.high.watermark.checkpoint.interval.ms         How often high watermarks are noted down.
 replica.lag.time.max.ms                               After how long a follower that does not keep up is out of sync.
 replica.selector.class                                A class that chooses from which replica a consumer reads.
-replica.socket.receive.buffer.bytes                   Receive buffer of a follower's connections.
+replica.socket.receive.buffer.bytes                   Receive buffer of a follower's connections; -1 leaves it to the system.
 replica.socket.timeout.ms                             How long a follower waits for an answer.
 replication.quota.window.num                          How many samples replication quotas remember.
 replication.quota.window.size.seconds                 How long each sample of replication quotas is.

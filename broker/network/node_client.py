@@ -54,12 +54,21 @@ class NodeClient:
     """
 
     def __init__(
-        self, transport: Transport, resolve: Callable[[], Address | None], *, client_id: str
+        self,
+        transport: Transport,
+        resolve: Callable[[], Address | None],
+        *,
+        client_id: str,
+        receive_buffer_bytes: int | None = None,
     ) -> None:
-        """``resolve`` says where the node is now; a connection to where it was before is given up."""
+        """``resolve`` says where the node is now; a connection to where it was before is given up.
+
+        ``receive_buffer_bytes`` is for the system's own buffer, which it sizes as it needs without that.
+        """
         self._transport = transport
         self._resolve = resolve
         self._client_id = client_id
+        self._receive_buffer_bytes = receive_buffer_bytes
         self._turn = trio.Lock()
         self._peer: Peer | None = None
         self._address: Address | None = None
@@ -135,7 +144,9 @@ class NodeClient:
                 return
         self.close()
         try:
-            self._peer = await self._transport.connect(address)
+            self._peer = await self._transport.connect(
+                address, receive_buffer_bytes=self._receive_buffer_bytes
+            )
             self._address = address
             answer: ApiVersionsResponse = await self._exchange(
                 self._peer,

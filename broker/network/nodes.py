@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.network.call import Address
+from broker.network.settings import size_if_set
 
 if TYPE_CHECKING:
     from broker.network.node_client import NodeClient
@@ -29,10 +30,24 @@ class Nodes:
 
     def new_client(self, broker_id: int, purpose: str) -> "NodeClient":
         """A connection of its own, for who has long polls; whoever asks for it closes it in the end."""
+        return self._client(broker_id, purpose)
+
+    def new_fetcher_client(self, leader_id: int, purpose: str) -> "NodeClient":
+        """A connection to the leader of what this broker follows; who asks for it closes it in the end."""
+        size = size_if_set(self._services.config, "replica.socket.receive.buffer.bytes")
+        return self._client(leader_id, purpose, receive_buffer_bytes=size)
+
+    def _client(
+        self, broker_id: int, purpose: str, *, receive_buffer_bytes: int | None = None
+    ) -> "NodeClient":
         from broker.network.node_client import NodeClient  # a node that is alone needs none
 
-        client_id = f"{CLIENT_ID_PREFIX}-{self._services.node_id}-{purpose}"
-        return NodeClient(self._services.transport, lambda: self.address(broker_id), client_id=client_id)
+        return NodeClient(
+            self._services.transport,
+            lambda: self.address(broker_id),
+            client_id=f"{CLIENT_ID_PREFIX}-{self._services.node_id}-{purpose}",
+            receive_buffer_bytes=receive_buffer_bytes,
+        )
 
     async def ask(
         self, broker_id: int, request: "Message", *, version: int | None = None, timeout_seconds: float

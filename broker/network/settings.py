@@ -61,8 +61,8 @@ class NetworkSettings(NamedTuple):
             ),
             windows=Windows(config.get("quota.window.num"), config.get("quota.window.size.seconds") * 1000),
             backlog=_backlog(config),
-            send_buffer_bytes=_size_if_set(config, "socket.send.buffer.bytes"),
-            receive_buffer_bytes=_size_if_set(config, "socket.receive.buffer.bytes"),
+            send_buffer_bytes=size_if_set(config, "socket.send.buffer.bytes"),
+            receive_buffer_bytes=size_if_set(config, "socket.receive.buffer.bytes"),
         )
 
 
@@ -90,7 +90,8 @@ def _backlog(config: "BrokerConfig") -> int:
     return int(config.get(name)) if config.is_set(name) else NetworkSettings._field_defaults["backlog"]
 
 
-def _size_if_set(config: "BrokerConfig", name: str) -> int | None:
+def size_if_set(config: "BrokerConfig", name: str) -> int | None:
+    """The size of a buffer of the system's, in bytes; None leaves it to the system, as -1 does."""
     size: int = config.get(name)
     return size if config.is_set(name) and size > 0 else None
 

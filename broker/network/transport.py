@@ -16,8 +16,11 @@ from broker.network.settings import NetworkSettings
 class Transport(Protocol):
     """Opens connections to other nodes, and ports for them.  A simulation has one without sockets."""
 
-    async def connect(self, address: Address) -> Peer:
-        """A connected peer.  Raises OSError if nobody is there."""
+    async def connect(self, address: Address, *, receive_buffer_bytes: int | None = None) -> Peer:
+        """A connected peer.  Raises OSError if nobody is there.
+
+        Its receive buffer is sized by the system as it needs, if nobody says otherwise.
+        """
 
     def listen(self, bindings: Sequence[Binding], settings: NetworkSettings) -> Sequence[Door]:
         """Take all ports, or none and raise ``ListenError``."""
@@ -26,13 +29,16 @@ class Transport(Protocol):
 class SocketTransport:
     """Plain TCP.  TLS would wrap the socket here, and SASL follow it."""
 
-    async def connect(self, address: Address) -> Peer:
+    async def connect(self, address: Address, *, receive_buffer_bytes: int | None = None) -> Peer:
         last: OSError | None = None
         found = await trio.socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         for family, kind, protocol, _, name in found:
             opened = trio.socket.socket(family, kind, protocol)
             try:
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if receive_buffer_bytes is not None:
+                    # Before connecting: the window that a connection can have is settled when it begins.
+                    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
                 await opened.connect(name)
             except OSError as error:
                 opened.close()

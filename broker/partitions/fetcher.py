@@ -197,7 +197,7 @@ class Fetcher:
     async def run(self) -> None:
         """Fetch until there is nothing to fetch for."""
         purpose = f"fetcher-{self.place[1]}"
-        client = self._services.nodes.new_client(self._leader_id, purpose)
+        client = self._services.nodes.new_fetcher_client(self._leader_id, purpose)
         try:
             with self._scope:
                 while self._followers:

@@ -392,7 +392,7 @@ class HostTransport:
         self._host = host
         self.is_dead = False
 
-    async def connect(self, address: Address) -> Peer:
+    async def connect(self, address: Address, *, receive_buffer_bytes: int | None = None) -> Peer:
         self._check()
         end = await self._network.connect(self._host, address)
         if self.is_dead:

@@ -310,7 +310,7 @@ class Links:
         self._cluster = cluster
         self._broker_id = broker_id
 
-    def new_client(self, broker_id: int, purpose: str) -> "Link":
+    def new_fetcher_client(self, broker_id: int, purpose: str) -> "Link":
         return Link(self._cluster, self._broker_id, broker_id)
 
 

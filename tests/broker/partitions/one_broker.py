@@ -103,7 +103,7 @@ class ProducerIdSource:
 class NoTransport:
     """There is nobody else."""
 
-    async def connect(self, address: Address) -> Peer:
+    async def connect(self, address: Address, *, receive_buffer_bytes: int | None = None) -> Peer:
         raise OSError(f"nobody is at {address}")
 
     def listen(self, bindings: Sequence[Binding], settings: NetworkSettings) -> Sequence[Door]:

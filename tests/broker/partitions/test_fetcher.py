@@ -151,7 +151,7 @@ class FakeNodes:
         self.leaders = {LEADER: FakeLeader(), OTHER: FakeLeader()}
         self.clients: list[tuple[int, str]] = []
 
-    def new_client(self, broker_id: int, purpose: str) -> FakeLeader:
+    def new_fetcher_client(self, broker_id: int, purpose: str) -> FakeLeader:
         self.clients.append((broker_id, purpose))
         return self.leaders[broker_id]
 

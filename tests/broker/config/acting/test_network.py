@@ -142,6 +142,34 @@ async def test_sockets_are_made_as_they_are_wanted(
         assert {(socket.SO_RCVBUF, 30_000), (socket.SO_SNDBUF, 40_000)} <= options
 
 
+@pytest.mark.acts("replica.socket.receive.buffer.bytes")
+@pytest.mark.parametrize(("said", "size"), [(None, None), ("-1", None), ("50000", 50_000)])
+async def test_followers_receive_buffer(
+    clock: BrokerClock, monkeypatch: pytest.MonkeyPatch, said: str | None, size: int | None
+) -> None:
+    """Of the connections on which a follower fetches, and of no others."""
+    sizes: list[int] = []
+    setsockopt = socket.socket.setsockopt
+
+    def noted_option(opened: socket.socket, level: int, option: int, value: int) -> None:
+        if option == socket.SO_RCVBUF:
+            sizes.append(value)
+        setsockopt(opened, level, option, value)
+
+    monkeypatch.setattr(socket.socket, "setsockopt", noted_option)
+    settings = {} if said is None else {"replica.socket.receive.buffer.bytes": said}
+    async with whole_broker(clock, settings) as broker:
+        nodes = broker.services.nodes
+        for new_client, expected in (
+            (nodes.new_client, []),
+            (nodes.new_fetcher_client, [] if size is None else [size]),
+        ):
+            client = new_client(1, "fetcher-0")
+            await client.connect(timeout_seconds=5)
+            client.close()
+            assert sizes == expected
+
+
 # How much one request may ask for.
 
 
