@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ PARTITIONS = 6
 MEMBERS = 3
 RECORDS = 600
 PATIENCE_SECONDS = 90.0
+SILENCE_SECONDS = 25.0
 
 SETTINGS = {
     "offsets.topic.num.partitions": "3",
@@ -41,7 +43,7 @@ class Member(threading.Thread):
 
     def __init__(self, servers: str, protocol: str) -> None:
         super().__init__(daemon=True)
-        settings: dict[str, str | int | float | bool] = {
+        self._settings: dict[str, str | int | float | bool] = {
             **QUICK,
             "bootstrap.servers": servers,
             "group.id": "g",
@@ -50,8 +52,7 @@ class Member(threading.Thread):
             "enable.auto.commit": False,
         }
         if protocol == "classic":
-            settings |= {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
-        self._consumer = Consumer(settings)
+            self._settings |= {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
         self.ended = threading.Event()
         self.seen: list[tuple[int, int]] = []
         """Partition and offset."""
@@ -59,12 +60,24 @@ class Member(threading.Thread):
         """What the coordinator has acknowledged, by partition."""
 
     def run(self) -> None:
-        self._consumer.subscribe(["t"])
         while not self.ended.is_set():
+            self._consumer = Consumer(self._settings)
+            self._consumer.subscribe(["t"])
+            self._read()
+            self._consumer.close()
+
+    def _read(self) -> None:
+        """Read until the end, or until nothing comes any more.
+
+        librdkafka 2.16 now and then does not fetch one of its partitions any more when a broker that it had
+        taken for gone leads it again, and goes on with the others: somebody else must have it then.
+        """
+        heard = time.monotonic()
+        while not self.ended.is_set() and time.monotonic() < heard + SILENCE_SECONDS:
             messages = [each for each in self._consumer.consume(50, 0.1) if each.error() is None]
             if messages:
+                heard = time.monotonic()
                 self._take([(each.partition() or 0, each.offset() or 0) for each in messages])
-        self._consumer.close()
 
     def _take(self, places: list[tuple[int, int]]) -> None:
         self.seen += places
