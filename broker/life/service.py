@@ -41,6 +41,8 @@ class BrokerLife:
         self._heard_at = trio.current_time()
         self._was_seen = False
         """Whether the cluster's metadata has named this broker as it registered last."""
+        self._is_left_out = False
+        """Whether this node's own controller has been told to forget the broker."""
         self._refusal: KafkaError | None = None
         self.lifecycle = Lifecycle(heartbeat_interval_ms=services.config.get("broker.heartbeat.interval.ms"))
         own = services.image.brokers.get(services.node_id)
@@ -97,7 +99,10 @@ class BrokerLife:
             return
         session_seconds: float = services.config.get("broker.session.timeout.ms") / 1000
         self._heard_at = started_at = trio.current_time()
-        self.lifecycle.leave()
+        if self._is_unregistered:  # it leads nothing, and nobody has leave for it
+            self.lifecycle.end()
+        else:
+            self.lifecycle.leave()
         self._wake()
         while self.state is not BrokerState.SHUTTING_DOWN:
             give_up_at = min(self._heard_at + session_seconds, started_at + LEAVE_SECONDS_MAX)
@@ -220,6 +225,12 @@ class BrokerLife:
         return any(broker.in_controlled_shutdown and not broker.fenced for broker in others)
 
     @property
+    def _is_unregistered(self) -> bool:
+        """Whether an operator has unregistered it, while its own node is the controller."""
+        services = self._services
+        return services.quorum.is_leader and services.node_id not in services.image.brokers
+
+    @property
     def _is_known_as_unfenced(self) -> bool:
         own = self._services.image.brokers.get(self._services.node_id)
         return own is not None and not own.fenced
@@ -265,6 +276,12 @@ class BrokerLife:
             self._was_seen = True
         self._wake()
         if self._services.quorum.is_leader:
+            if own is None and not self._is_left_out and lifecycle.state is BrokerState.RUNNING:
+                self._services.log.warn(
+                    "this broker has been unregistered while it runs: no client is sent here until it is "
+                    "started again"
+                )
+            self._is_left_out = own is None
             return
         if not (self._was_seen and lifecycle.is_registered and lifecycle.state is BrokerState.RUNNING):
             return

@@ -12,7 +12,7 @@ from broker.controller.start import Node
 from broker.errors import KafkaError, StartupError
 from broker.life.channel import ControllerChannel
 from broker.life.heartbeat import BrokerState
-from broker.life.service import BrokerLife, open_life
+from broker.life.service import LINGER_SECONDS, BrokerLife, open_life
 from broker.metadata.feed import Publish
 from broker.metadata.image import MetadataImage
 from broker.metadata.replay import MetadataChanges
@@ -237,6 +237,24 @@ async def test_a_node_with_its_own_controller_says_nothing_while_all_is_well(aut
         await trio.sleep(3)
         assert [type(request) for _, request in at.elsewhere.asked] == [BrokerHeartbeatRequest] * 2
         await life.leave()
+
+
+async def test_a_broker_that_its_own_controller_forgets_says_so_once(autojump_clock: Clock) -> None:
+    """Kafka's says every other second that its heartbeat is refused, stays out, and takes minutes to stop."""
+    at = Broker()
+    at.elsewhere.is_leader = True
+    at.services.metadata.image = at.node.raft.latest
+    async with at.open() as life:
+        await life.serve()
+        for _ in range(3):
+            at.elsewhere.publish(image_of(broker(2, epoch=7)), MetadataChanges())
+            await trio.sleep(60)
+        before = trio.current_time()
+        await life.leave()
+        assert trio.current_time() - before == LINGER_SECONDS
+    assert at.elsewhere.asked == []
+    (warning,) = [line for line in at.node.lines.lines if line.startswith("WARN")]
+    assert "this broker has been unregistered while it runs: no client is sent here" in warning
 
 
 async def test_its_own_controller_lets_a_lone_broker_go_at_once(autojump_clock: Clock) -> None:
