@@ -65,11 +65,20 @@ class ControllerChannel:
         self._moved = trio.Event()
         self._under_way: dict[trio.CancelScope, Address] = {}
         """What another node is being asked, and where that is."""
+        self._is_away = False
 
     @property
     def is_local(self) -> bool:
         """Whether this node's own controller is the active one, as far as is known here."""
         return self._services.quorum.is_leader
+
+    @property
+    def is_away(self) -> bool:
+        """Whether another node's controller could not be asked, and has not answered since.
+
+        The log says why: who copies the metadata finds the same.
+        """
+        return self._is_away and not self.is_local
 
     async def ask(
         self,
@@ -222,11 +231,12 @@ class ControllerChannel:
     async def _ask_there(
         self, request: "Message", client: Call | None, give_up_at: float
     ) -> "Message | None":
-        from broker.network.node_client import NodeUnreachable
+        from broker.network.node_client import NodeUnreachable, warn_of_controller
 
         services = self._services
         address = services.quorum.controller_address()
         if address is None:
+            self._is_away = True
             return None  # there is none, or it is not known yet
         if client is not None or request.api_key == ApiKey.ENVELOPE:
             turn: AbstractAsyncContextManager[object] = self._forwarding
@@ -236,9 +246,12 @@ class ControllerChannel:
             self._under_way[scope] = address
             try:
                 async with turn:
-                    return await self._exchange(request, client)
+                    answer = await self._exchange(request, client)
+                self._is_away = False
+                return answer
             except NodeUnreachable as error:
-                services.log.warn_seldom(f"the active controller cannot be asked: {error}")
+                self._is_away = True
+                warn_of_controller(services.log, address, error)
             finally:
                 del self._under_way[scope]
         return None

@@ -191,7 +191,11 @@ class BrokerLife:
         lifecycle = self.lifecycle
         self._refusal = error
         what = "heartbeat" if lifecycle.is_registered else "registration"
-        self._services.log.warn_seldom(f"the controller does not take this broker's {what}: {error}")
+        line = f"the controller does not take this broker's {what}: {error}"
+        if error.code is ErrorCode.REQUEST_TIMED_OUT and self._services.channel.is_away:
+            self._services.log.debug(line)  # one cause, one warning
+        else:
+            self._services.log.warn_seldom(line)
         lifecycle.failed(self._now_ms)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import trio
 
+from broker.logs import Log
 from broker.network.call import Address
 from broker.network.peer import Peer, PeerGone
 from broker.network.transport import Transport
@@ -44,6 +45,14 @@ class NodeUnreachable(Exception):
 
     The text says why, and fits behind "node 3: ".
     """
+
+
+def warn_of_controller(log: Log, address: Address, error: NodeUnreachable) -> None:
+    """Say that a controller cannot be asked: once a minute, whoever has found it and by whatever request."""
+    why = str(error).removeprefix(f"{address}: ")
+    log.warn_seldom(
+        f"the controller at {address} cannot be asked: {why}", about=f"the controller at {address}"
+    )
 
 
 class NodeClient:

@@ -13,7 +13,7 @@ import trio
 
 from broker.flushing import run_flush
 from broker.network.call import Address
-from broker.network.node_client import NodeClient, NodeUnreachable
+from broker.network.node_client import NodeClient, NodeUnreachable, warn_of_controller
 from broker.raft.followed_log import FollowedLog
 from broker.raft.quorum import NOBODY, Quorum, read_host_and_port
 from broker.raft.snapshots import SnapshotId
@@ -133,7 +133,7 @@ class Observer:
         try:
             return await self._fetch()
         except NodeUnreachable as error:
-            self._services.log.warn_seldom(f"the controller at {self._target} cannot be asked: {error}")
+            warn_of_controller(self._services.log, self._target, error)
             return Outcome.NO_USE
 
     # Fetch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from broker.metadata.features import SUPPORTED_FEATURES
-from broker.network.node_client import NodeClient, NodeUnreachable
+from broker.network.node_client import NodeClient, NodeUnreachable, warn_of_controller
 from broker.raft.voters import KRAFT_VERSIONS, find_voter
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_raft_voter import AddRaftVoterRequest
@@ -160,16 +160,19 @@ class ControllerRegistration:
     async def _ask(self, request: Message) -> Any:
         """The leader's answer; None if there is none."""
         services = self._services
+        address = self._quorum.controller_address()
+        if address is None:  # while nobody leads there is nothing to tell
+            return None
         client = NodeClient(
             services.transport,
-            self._quorum.controller_address,
+            lambda: address,
             client_id=f"controller-{services.node_id}-registration",
         )
         timeout_ms = services.config.get("controller.quorum.request.timeout.ms")
         try:
             return await client.ask(request, timeout_seconds=timeout_ms / 1000)
         except NodeUnreachable as error:
-            services.log.warn_seldom(f"this controller could not register: {error}")
+            warn_of_controller(services.log, address, error)
             return None
         finally:
             client.close()

@@ -8,7 +8,7 @@ import trio.testing
 
 from broker.life.channel import ControllerChannel, says_not_controller
 from broker.network.call import Address
-from broker.network.node_client import NodeUnreachable
+from broker.network.node_client import NodeUnreachable, warn_of_controller
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -57,7 +57,10 @@ class OtherController:
         if not self.answers:
             await trio.sleep(timeout_seconds)
             raise NodeUnreachable("it does not answer")
-        return self.answers.pop(0)
+        answer = self.answers.pop(0)
+        if isinstance(answer, NodeUnreachable):
+            raise answer
+        return answer
 
     def close(self) -> None:
         pass
@@ -124,6 +127,48 @@ class TestThere:
         channel = ControllerChannel(node.services, nursery.start_soon)
         channel._new_client = lambda: other  # type: ignore[method-assign, assignment, return-value]
         return channel
+
+    async def test_that_it_cannot_be_asked_is_told_once(
+        self,
+        node: ControllerNode,
+        quorum: Quorum,
+        channel: ControllerChannel,
+        other: OtherController,
+        autojump_clock: trio.testing.MockClock,
+    ) -> None:
+        """Also if somebody else finds it in another way, as does who copies the metadata."""
+
+        def is_away() -> bool:
+            return channel.is_away
+
+        address = quorum.address
+        assert address is not None
+        assert not is_away()
+        other.answers = [NodeUnreachable("127.0.0.1:9093: Connection refused")] * 100
+        with pytest.raises(KafkaError):
+            await channel.ask(request_of(node), timeout_seconds=5)
+        assert is_away()
+        warn_of_controller(node.services.log, address, NodeUnreachable("it has closed the connection"))
+        quorum.address = None
+        with pytest.raises(KafkaError):
+            await channel.ask(request_of(node), timeout_seconds=5)
+        assert is_away()
+        assert node.lines.lines == [
+            "WARN  the controller at 127.0.0.1:9093 cannot be asked: Connection refused"
+        ]
+        quorum.address = address
+        other.answers = []  # time is over before it answers
+        with pytest.raises(KafkaError):
+            await channel.ask(request_of(node), timeout_seconds=1)
+        assert is_away()
+        other.answers = [FROM_THERE]
+        await channel.ask(request_of(node))
+        assert not is_away()
+        with pytest.raises(KafkaError):
+            await channel.ask(request_of(node), timeout_seconds=1)
+        assert not is_away()
+        quorum.address, quorum.is_leader = None, True
+        assert not is_away()
 
     async def test_it_is_asked_again_until_it_is_found(
         self,

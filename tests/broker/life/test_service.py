@@ -35,6 +35,7 @@ class Elsewhere:
 
     def __init__(self) -> None:
         self.is_leader = False
+        self.is_away = False
         self.has_unfenced = False
         self.publish: Publish
         """How the cluster's metadata come to the broker."""
@@ -255,6 +256,25 @@ async def test_a_broker_that_its_own_controller_forgets_says_so_once(autojump_cl
     assert at.elsewhere.asked == []
     (warning,) = [line for line in at.node.lines.lines if line.startswith("WARN")]
     assert "this broker has been unregistered while it runs: no client is sent here" in warning
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+async def test_why_a_controller_that_is_away_takes_nothing_is_told_elsewhere(
+    autojump_clock: Clock, is_away: bool
+) -> None:
+    at = Broker()
+    at.elsewhere.is_away = is_away
+    at.elsewhere.registration = lambda: AWAY
+    async with at.open():
+        await trio.sleep(20)
+    told = ["WARN  the controller does not take this broker's registration: REQUEST_TIMED_OUT"]
+    assert at.node.lines.lines == ([] if is_away else told)
+    refused = Broker()
+    refused.elsewhere.is_away = is_away
+    refused.elsewhere.registration = lambda: REFUSED
+    async with refused.open():
+        await trio.sleep(20)
+    assert "DUPLICATE_BROKER_REGISTRATION" in refused.node.lines.getvalue()
 
 
 async def test_its_own_controller_lets_a_lone_broker_go_at_once(autojump_clock: Clock) -> None:
