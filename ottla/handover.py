@@ -114,13 +114,13 @@ class Handover:
         self._to = to
         self._say = say
         self.hindrance: str | None = None
-        """Why nobody could be asked lately, for who loses patience."""
+        """What is in the way, as far as is known, for who loses patience."""
 
     async def run(self) -> None:
         """Return when the node leads, alone among the voters.  Raises HandoverRefused or NodeUnreachable."""
         target = await self._find_target()
         quorum = await self._describe()
-        address = await self._until(partial(self._find_controller, quorum))
+        address = await self._find_controller(quorum)
         await self._check_lists(address)
         # At most two vote at a time, as Ottla's nodes expect it.
         others = [voter for voter in quorum.voters if not voter.is_same(target)]
@@ -216,8 +216,25 @@ class Handover:
             },
         )
 
-    async def _find_controller(self, quorum: Quorum) -> Address | None:
-        """Where the controller of the node that is to lead listens; None if it has not registered yet."""
+    async def _find_controller(self, quorum: Quorum) -> Address:
+        """Where the controller of the node that is to lead listens, when it has registered.
+
+        Raises HandoverRefused if the node serves as a broker by now, and still as nothing else.
+        """
+        end = trio.current_time() + ARRIVAL_SECONDS
+        why = f"node {self._to} has not registered as a controller"
+
+        async def find() -> Address | None:
+            address = await self._registered_controller(quorum)
+            if address is None and trio.current_time() > end:
+                brokers = (await self._ask(self._broker, DescribeClusterRequest())).brokers
+                if any(broker.broker_id == self._to for broker in brokers):
+                    raise HandoverRefused(f"{why}, only as a broker")
+            return address
+
+        return await self._until(find, otherwise=why)
+
+    async def _registered_controller(self, quorum: Quorum) -> Address | None:
         if quorum.listeners.get(self._to):
             return quorum.listeners[self._to][0][1]
         _, leader = quorum.listeners[quorum.leader_id][0]
@@ -266,12 +283,17 @@ class Handover:
         finally:
             client.close()
 
-    async def _until(self, ask: Callable[[], Awaitable[Found | None]]) -> Found:
-        """What is answered at last; whoever cannot be reached is asked again."""
+    async def _until(
+        self, ask: Callable[[], Awaitable[Found | None]], *, otherwise: str | None = None
+    ) -> Found:
+        """What is answered at last; whoever cannot be reached is asked again.
+
+        ``otherwise`` is the hindrance while there is an answer, and nothing in it.
+        """
         while True:
             try:
                 found = await ask()
-                self.hindrance = None
+                self.hindrance = None if found else otherwise
                 if found:
                     return found
             except NodeUnreachable as error:  # the leader may just change

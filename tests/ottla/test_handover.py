@@ -52,6 +52,9 @@ class Cluster:
         self.voters = [1]
         self.leader = 1
         self.copies = [1, 2]
+        self.brokers = {1: BROKER}
+        self.controllers: list[int] | None = None
+        """Those that have registered; None: all that copy."""
         self.list_of_broker = f"{controller(1)},{controller(2)}"
         self.last_fetch_ms = {1: NOW_MS}
         """Of copies that are silent, or the leader; the others have asked just now."""
@@ -84,7 +87,8 @@ class Cluster:
         if isinstance(request, DescribeQuorumRequest):
             return self._quorum()
         if isinstance(request, DescribeClusterRequest):
-            nodes = {1: BROKER} if address == BROKER else {each: controller(each) for each in self.copies}
+            registered = self.copies if self.controllers is None else self.controllers
+            nodes = self.brokers if address == BROKER else {each: controller(each) for each in registered}
             return DescribeClusterResponse(
                 brokers=[
                     DescribeClusterBroker(broker_id=each, host=at.host, port=at.port)
@@ -191,6 +195,28 @@ async def test_a_node_that_has_just_been_started_is_waited_for(
         await trio.sleep(3)
         cluster.copies = [1, 2]
     assert cluster.done == [("add", 2), ("remove", 1)]
+
+
+async def test_a_controller_that_has_not_registered_is_waited_for(
+    cluster: Cluster, autojump_clock: object
+) -> None:
+    cluster.controllers = [1]
+    handover = Handover(BROKER, 2, say=lambda _: None)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(handover.run)
+        await trio.sleep(20)
+        assert handover.hindrance == "node 2 has not registered as a controller"
+        cluster.controllers = [1, 2]
+    assert cluster.done == [("add", 2), ("remove", 1)]
+
+
+async def test_a_mere_broker_is_refused(cluster: Cluster, autojump_clock: object) -> None:
+    cluster.controllers = [1]
+    cluster.brokers = {1: BROKER, 2: Address("127.0.0.1", 9093)}
+    with pytest.raises(HandoverRefused, match="node 2 has not registered as a controller, only as a broker"):
+        await run(2)
+    assert trio.current_time() < 10
+    assert cluster.done == []
 
 
 async def test_a_copy_that_lags_behind_is_waited_for(cluster: Cluster, autojump_clock: object) -> None:
