@@ -81,6 +81,11 @@ def _verify(options: argparse.Namespace) -> int:
     with ExitStack() as held:
         for path in directories:
             _check_is_directory(path)
+            if os.path.exists(os.path.join(path, "cluster.json")):
+                one = FileNotFoundError(
+                    0, "it holds a cluster: name what is one node's, such as node-1/data in it"
+                )
+                raise DiskFailure(path, "check", one)
             lock = file_system.lock(os.path.join(path, paths.LOCK))
             if lock is None:
                 raise DirectoryLocked(path)

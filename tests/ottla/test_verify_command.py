@@ -192,6 +192,19 @@ def test_mistakes_are_told(words: list[str], capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_the_folder_of_a_cluster_is_not_one_brokers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "node-1" / "data").mkdir(parents=True)  # which looks like a partition
+    (tmp_path / "cluster.json").touch()
+    checked = Checked(capsys, tmp_path)
+    assert checked.status == 2
+    assert checked.errors == (
+        f"ottla verify: cannot check {tmp_path}: "
+        "it holds a cluster: name what is one node's, such as node-1/data in it\n"
+    )
+
+
 def test_files_without_permission_are_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = data / "events-0" / "00000000000000000000.log"
     path.chmod(0)
