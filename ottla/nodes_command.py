@@ -155,7 +155,7 @@ class Supervisor:
         self._passing_on: list[threading.Thread] = []
         self._stop = threading.Event()
         self._turn = threading.Lock()
-        """Held while a node is started or ended: one after the other."""
+        """Held while a process is started or ended: one after the other."""
         self._reported: set[str] = set()
         """Nodes whose unexpected end has been told."""
 
@@ -281,21 +281,23 @@ class Supervisor:
         if action != "status":
             if name is None:
                 raise ClusterError(f"which node? {', '.join(self._cluster.nodes)}")
+            node = self._cluster.node(name)
+            doing: Mapping[str, Callable[[], object]] = {
+                "start": lambda: self._start_node(node.name),
+                "stop": node.stop,
+                "kill": node.kill,
+                "pause": node.pause,
+                "resume": node.resume,
+            }
+            if action not in doing:
+                raise ClusterError(f"{action} is nothing that can be done to a node")
             with self._turn:
                 if self._stop.is_set():
                     raise ClusterError("the cluster stops")
-                node = self._cluster.node(name)
-                doing: Mapping[str, Callable[[], object]] = {
-                    "start": lambda: self._start_node(node.name).wait_ready(),
-                    "stop": node.stop,
-                    "kill": node.kill,
-                    "pause": node.pause,
-                    "resume": node.resume,
-                }
-                if action not in doing:
-                    raise ClusterError(f"{action} is nothing that can be done to a node")
                 self._log.info(f"{action} {node.name}, as `ottla nodes` asks")
                 doing[action]()
+            if action == "start":  # not in turn: it may need another node, which is to be started, too
+                node.wait_ready()
         return [
             {"name": node.name, "state": node.state.value, "address": node.address, "pid": node.pid}
             for node in self._cluster.nodes.values()

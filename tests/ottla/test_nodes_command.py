@@ -34,9 +34,14 @@ def nodes(folder: Path, *arguments: str) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def node_count() -> int:
+    return 1
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, node_count: int) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [*OTTLA, "--nodes", "1", "--data", "cluster", "--port", "0", "--ready-file", "ready"],
+        [*OTTLA, "--nodes", str(node_count), "--data", "cluster", "--port", "0", "--ready-file", "ready"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -77,6 +82,21 @@ def test_nodes_are_told_what_to_do(tmp_path: Path, supervisor: subprocess.Popen[
     status, _, complaint = nodes(folder)
     assert status == 1
     assert complaint == f"ottla nodes: no cluster runs in {folder}; --data names the folder of one\n"
+
+
+@pytest.mark.parametrize("node_count", [2])
+@pytest.mark.usefixtures("supervisor")
+def test_a_node_that_waits_for_another_does_not_keep_that_from_being_started(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    for name in ("node-2", "node-1"):
+        assert nodes(folder, "stop", name)[0] == 0
+    command = [*OTTLA, "nodes", "start", "node-2", "--data", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as waiting:
+        wait_until(lambda: nodes(folder)[1].split()[5] == "starting", "node-2 waits for its controller")
+        assert nodes(folder, "start", "node-1")[1].split()[1] == "running"
+        printed, _ = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0
+    assert printed.split()[1::4] == ["running", "running"]
 
 
 def test_nobody_else_may_ask(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
@@ -186,7 +206,7 @@ def test_a_port_that_another_process_has(tmp_path: Path) -> None:
         f"another process has port {ports['controller.port']}\n"
     )
     # The rest is as of one broker: where it is, on standard output, and its log.
-    node, cluster = output.splitlines()
+    cluster, node = sorted(output.splitlines())  # who is the first to say it is left to chance
     assert node.startswith(f"node-1 | Ottla is ready at 127.0.0.1:{port}; ")
     assert cluster.startswith(f"The cluster is ready at 127.0.0.1:{port}; ")
     assert timeless(log)[-1] == "node-1 | INFO  stopped\n"
