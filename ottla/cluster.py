@@ -445,6 +445,8 @@ class Cluster:
             return None
         except (OSError, ValueError) as error:
             raise ClusterError(f"{self.folder / DESCRIPTION} cannot be read: {error}") from error
+        if not _is_description(found):
+            raise ClusterError(f"{self.folder / DESCRIPTION} does not say what the cluster is made of")
         return found
 
     def _make_folder(self) -> None:
@@ -452,7 +454,8 @@ class Cluster:
             self.folder.mkdir(parents=True, exist_ok=True)
             if (self.folder / "meta.properties").exists():
                 raise ClusterError(f"{self.folder} holds the data of a single broker, not of a cluster")
-            if any(self.folder.iterdir()):
+            beginnings = {LOCK, f"{DESCRIPTION}.part"}  # of a start that was killed
+            if any(entry.name not in beginnings for entry in self.folder.iterdir()):
                 raise ClusterError(f"{self.folder} is not empty, and holds no cluster")
         except OSError as error:
             raise ClusterError(f"{self.folder} cannot be used: {error.strerror or error}") from error
@@ -469,7 +472,12 @@ class Cluster:
 
     def _write(self, description: Mapping[str, Any]) -> None:
         try:
-            (self.folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n")
+            partial = self.folder / f"{DESCRIPTION}.part"
+            with partial.open("w") as file:
+                file.write(json.dumps(description, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())  # without it nobody finds the nodes' data again
+            partial.replace(self.folder / DESCRIPTION)
         except OSError as error:
             raise ClusterError(f"{self.folder} cannot be used: {error.strerror or error}") from error
 
@@ -490,6 +498,19 @@ def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
         if port not in found and port not in beside and not _is_taken(port):
             found.append(port)
     return found
+
+
+def _is_description(found: object) -> bool:
+    """Whether it is what ``Cluster`` has written."""
+    if not isinstance(found, dict):
+        return False
+    ports = found.get("ports")
+    return (
+        isinstance(found.get("cluster.id"), str)
+        and isinstance(ports, list)
+        and bool(ports)
+        and all(isinstance(port, int) for port in (*ports, found.get("controller.port")))
+    )
 
 
 def _is_taken(port: int) -> bool:

@@ -104,6 +104,25 @@ def test_a_cluster_gets_the_id_that_the_environment_names(tmp_path: Path) -> Non
     Cluster(tmp_path / "unnamed", 1, environment={**ENVIRONMENT, "CLUSTER_ID": ""})
 
 
+def test_a_start_that_was_killed_leaves_a_folder_for_the_next(tmp_path: Path) -> None:
+    (tmp_path / "cluster.lock").touch()
+    (tmp_path / "cluster.json.part").touch()
+    Cluster(tmp_path, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.json", "cluster.lock"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", '{"cluster.id": "a", "ports": [], "controller.port": 1}', '{"cluster.id": "a"}']
+)
+def test_a_description_of_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "cluster.json").write_text(text)
+    with pytest.raises(ClusterError, match=r"cluster\.json does not say what the cluster is made of"):
+        Cluster(tmp_path)
+    (tmp_path / "cluster.json").write_text("")
+    with pytest.raises(ClusterError, match=r"cluster\.json cannot be read"):
+        Cluster(tmp_path)
+
+
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "something").touch()
     with pytest.raises(ClusterError, match="is not empty, and holds no cluster"):
