@@ -489,6 +489,15 @@ class Cluster:
         return {"ports": ports, "controller.port": controller_port}
 
 
+def running_nodes(folder: Path) -> Sequence[str]:
+    """The names of nodes in a cluster's folder that run, whoever has started them; none if that is hidden."""
+    locks = sorted(folder.glob("node-*/data/.lock"))
+    try:
+        return [lock.parent.parent.name for lock in locks if _is_locked(lock)]
+    except PermissionError:
+        return []
+
+
 def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
     """``count`` ports on which nothing listens, other than those ``beside`` them."""
     found: list[int] = []

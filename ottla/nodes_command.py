@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from broker.config.value_types import ConfigError
 from broker.errors import StartupError
 from broker.logs import Log
-from ottla.cluster import HOST, STOP_TIMEOUT_SECONDS, Cluster, ClusterError, Node, State
+from ottla.cluster import HOST, STOP_TIMEOUT_SECONDS, Cluster, ClusterError, Node, State, running_nodes
 
 if TYPE_CHECKING:
     from ottla.broker_command import Options, ReadyFile
@@ -357,6 +357,10 @@ def _ask(folder: Path, action: str, name: str | None) -> list[dict[str, Any]]:
             stream.flush()
             line = stream.readline()
     except (FileNotFoundError, ConnectionRefusedError) as error:
+        if names := running_nodes(folder):
+            raise ClusterError(
+                f"{', '.join(names)} run, but nobody looks after them: `ottla --data {folder}` does"
+            ) from error
         raise ClusterError(f"no cluster runs in {folder}; --data names the folder of one") from error
     except (OSError, ValueError, KeyError) as error:
         raise ClusterError(f"the cluster in {folder} cannot be asked: {error}") from error

@@ -162,6 +162,7 @@ def test_nodes_left_behind_are_stopped_by_the_next_start(tmp_path: Path) -> None
     again = [*OTTLA, "--data", "cluster", "--ready-file", "ready"]  # as it was made
     environment = {**ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parents[2])}
     found = []
+    complaints = []
     for command, end in (
         ([*again, "--nodes", "2", "--port", "0"], signal.SIGKILL),
         (again, signal.SIGTERM),
@@ -176,6 +177,12 @@ def test_nodes_left_behind_are_stopped_by_the_next_start(tmp_path: Path) -> None
         finally:
             process.send_signal(end)
             process.wait(60)
+        complaints.append(nodes(tmp_path / "cluster")[2])
+    folder = tmp_path / "cluster"
+    assert complaints == [
+        f"ottla nodes: node-1, node-2 run, but nobody looks after them: `ottla --data {folder}` does\n",
+        f"ottla nodes: no cluster runs in {folder}; --data names the folder of one\n",
+    ]
     assert len(found[0]) == len(found[1]) == 2
     assert not set(found[0]) & set(found[1])
     assert (
