@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from compat.waiting import wait_until
 KAFKA_ID = 2
 BOTH = {OTTLA_ID, KAFKA_ID}
 PARTITIONS = 4
+BATCH_RECORDS = 20
 
 
 class Cluster:
@@ -143,8 +145,8 @@ class Traffic:
             {
                 **IDEMPOTENT,
                 "bootstrap.servers": self._bootstrap,
-                "linger.ms": 1,
-                "batch.num.messages": 20,
+                "linger.ms": 1000,
+                "batch.num.messages": BATCH_RECORDS,
                 "topic.metadata.refresh.interval.ms": 1000,
                 "retry.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200,
@@ -161,21 +163,22 @@ class Traffic:
             assert isinstance(value, bytes)
             self.acknowledged[index].add(value)
 
-        number = 0
-        while not self._stop.is_set():
+        for first in count(0, BATCH_RECORDS):
             for index in range(PARTITIONS):
-                value = b"%d-%d " % (index, number) + b"x" * (number % 300)
-                producer.produce(self.topic, value, str(number % 50), partition=index, on_delivery=note)
-            number += 1
-            producer.poll(0.001)
-        assert producer.flush(60) == 0
+                for number in range(first, first + BATCH_RECORDS):
+                    value = b"%d-%d " % (index, number) + b"x" * (number % 300)
+                    producer.produce(self.topic, value, str(number % 50), partition=index, on_delivery=note)
+            while producer.flush(1):  # for librdkafka's sake: see IDEMPOTENT
+                pass
+            if self._stop.is_set():
+                break
 
-    def count(self) -> int:
+    def acknowledged_count(self) -> int:
         return sum(map(len, self.acknowledged))
 
     def wait_for_more(self, count: int) -> None:
-        wanted = self.count() + count
-        wait_until(lambda: self.count() >= wanted, f"{count} more records are acknowledged")
+        wanted = self.acknowledged_count() + count
+        wait_until(lambda: self.acknowledged_count() >= wanted, f"{count} more records are acknowledged")
 
     @contextmanager
     def running(self) -> Iterator["Traffic"]:

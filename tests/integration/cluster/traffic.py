@@ -15,6 +15,7 @@ from compat.waiting import wait_until
 PATIENCE_SECONDS: Final = 60.0
 PADDING: Final = b"." * 100
 PAUSE_SECONDS: Final = 0.002
+BATCH_RECORDS_MAX: Final = 7
 LAST_WORDS: Final = b"last 0"
 
 QUICK: Final[dict[str, str | int | float]] = {
@@ -38,7 +39,10 @@ class Acknowledged(NamedTuple):
 
 
 class NumberedRecords(threading.Thread):
-    """Writes rising numbers to each partition with an idempotent producer and acks=all."""
+    """Writes rising numbers to each partition with an idempotent producer and acks=all.
+
+    One batch after the other, for ``IDEMPOTENT`` says what librdkafka may double else.
+    """
 
     def __init__(self, servers: str, topic: str, partitions: int, name: str) -> None:
         super().__init__(daemon=True)
@@ -50,33 +54,38 @@ class NumberedRecords(threading.Thread):
         self.errors: list[KafkaError] = []
         self._topic = topic
         self._partitions = partitions
+        self._written = [0] * partitions
+        self._answered = [0] * partitions
         self._ended = threading.Event()
         self._client = Producer(
             {
                 **QUICK,
                 "bootstrap.servers": servers,
                 **IDEMPOTENT,
-                "linger.ms": 1,
+                "linger.ms": 5,
                 "message.timeout.ms": int(PATIENCE_SECONDS * 1000),
             }
         )
 
     def run(self) -> None:
+        partition = 0
         while not self._ended.wait(PAUSE_SECONDS):
-            number, partition = divmod(self.sent, self._partitions)
-            value = b"%s %d " % (self.label.encode(), number) + PADDING
-            try:
-                self._client.produce(
-                    self._topic,
-                    value,
-                    partition=partition,
-                    on_delivery=partial(self._note, number),
-                )
-            except BufferError:
-                self._client.poll(0.1)
-                continue
-            self.sent += 1
             self._client.poll(0)
+            partition = (partition + 1) % self._partitions
+            if self._written[partition] == self._answered[partition]:
+                for _ in range(1 + self._written[partition] % BATCH_RECORDS_MAX):
+                    self._write(partition)
+
+    def _write(self, partition: int) -> None:
+        number = self._written[partition]
+        self._client.produce(
+            self._topic,
+            b"%s %d " % (self.label.encode(), number) + PADDING,
+            partition=partition,
+            on_delivery=partial(self._note, number),
+        )
+        self._written[partition] += 1
+        self.sent += 1
 
     def end(self) -> None:
         """Write no more, and wait until all is acknowledged."""
@@ -86,11 +95,12 @@ class NumberedRecords(threading.Thread):
         assert left == 0, f"{left} records of {self.label} are not acknowledged after {PATIENCE_SECONDS} s"
 
     def _note(self, number: int, error: KafkaError | None, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        self._answered[partition] += 1
         if error is not None:
             self.errors.append(error)
             return
-        partition, offset = message.partition(), message.offset()
-        assert partition is not None
         self.acknowledged[partition].append(Acknowledged(number, offset))
         self.last_seconds[partition] = time.monotonic()
 
