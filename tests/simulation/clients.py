@@ -86,8 +86,8 @@ class Client:
         self._epochs: dict[Partition, int] = {}
         """The latest leader epoch heard of.
 
-        Kafka's clients do not go back to a leader of an older one, who may not know yet that it leads no more,
-        and does not know the records of the leaders behind it.
+        Kafka's clients do not go back to a leader of an older one, who may not know yet that it leads no
+        more, and does not know the records of the leaders behind it.
         """
 
     async def ask(self, node_id: int, request: Message, *, version: int | None = None) -> Any:

@@ -15,7 +15,7 @@ from compat.waiting import wait_until
 PATIENCE_SECONDS: Final = 60.0
 PADDING: Final = b"." * 100
 PAUSE_SECONDS: Final = 0.002
-BATCH_RECORDS_MAX: Final = 7
+BATCH_RECORDS_MAX: Final = 97
 LAST_WORDS: Final = b"last 0"
 
 QUICK: Final[dict[str, str | int | float]] = {
