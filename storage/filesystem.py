@@ -115,6 +115,10 @@ class FileSystem(ABC):
         """A directory with everything in it; nothing happens if it does not exist."""
 
     @abstractmethod
+    def usable_bytes(self, path: str) -> int:
+        """How much more the device of this directory takes."""
+
+    @abstractmethod
     def sync_directory(self, path: str) -> None:
         """Return when names created, renamed and removed in this directory are on the device."""
 
@@ -296,6 +300,10 @@ class RealFileSystem(FileSystem):
         except FileNotFoundError:
             if os.path.exists(path):
                 raise
+
+    def usable_bytes(self, path: str) -> int:
+        disk = os.statvfs(path)
+        return disk.f_bavail * disk.f_frsize
 
     def sync_directory(self, path: str) -> None:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)

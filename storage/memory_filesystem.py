@@ -7,6 +7,7 @@ rest chance had written already.
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterable
 from enum import Enum
 from random import Random
@@ -298,6 +299,10 @@ class MemoryFileSystem(FileSystem):
         """Forget what ``refuse`` asked for and nobody has met."""
         self._refusals.clear()
 
+    def fill(self, usable_bytes: int = 0) -> None:
+        """Leave room for so much more."""
+        self.capacity = _tree_size(self._root) + usable_bytes
+
     def kill(self) -> None:
         """The process died: locks are gone, and nothing else."""
         self._locks.clear()
@@ -456,6 +461,10 @@ class MemoryFileSystem(FileSystem):
         self._check("remove", path, mutates=True)
         parent, name = self._parent(path)
         parent.apply(name, None, None)
+
+    def usable_bytes(self, path: str) -> int:
+        self._directory(path)
+        return sys.maxsize if self.capacity is None else max(0, self.capacity - _tree_size(self._root))
 
     def sync_directory(self, path: str) -> None:
         self._check("sync", path, mutates=True)

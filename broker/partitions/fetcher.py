@@ -443,6 +443,7 @@ class Fetcher:
         if not self._manager.note_failure_of(follower.log, failure):
             follower.problem = str(failure)
             self._see_to(follower, Outcome.RESTS)
+            self._manager.unwritable.note((follower.topic, follower.partition), failure)
 
     def _rest(self, followers: Iterable[Follower]) -> None:
         now = trio.current_time()

@@ -31,6 +31,7 @@ from broker.partitions.missing import Missing, MissingReplicas
 from broker.partitions.places import Places
 from broker.partitions.replica import NO_EPOCH, check_epoch
 from broker.partitions.sorting_out import sort_out
+from protocol.uuids import LOST_DIRECTORY
 from storage.checkpoints import Replica
 from storage.config import LogConfig
 from storage.errors import (
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from broker.partitions.moves import Move, ReplicaMoves
     from broker.partitions.replication import IsrProposal, Replication
     from broker.partitions.throttled_followers import ThrottledFollowers
+    from broker.partitions.unwritable import UnwritableReplicas
     from broker.services import Services
 
 CHECKS_AT_ONCE_MAX = 4
@@ -95,10 +97,13 @@ class PartitionManager:
         self._moves: ReplicaMoves | None = None
         self._isr_updates: IsrUpdates | None = None
         self._throttled_followers: ThrottledFollowers | None = None
+        self._unwritable: UnwritableReplicas | None = None
         self.missing = MissingReplicas()
         """Replicas that are still to be made."""
         self._refusals: list[tuple[LogDirectory, DiskFailure]] = []
         """Directories that have refused a new replica, for the loop to deal with."""
+        self._unmade: list[tuple[Replica, DiskFailure]] = []
+        """Replicas that no directory takes, likewise."""
         self.disk_lock = Lock()
         """Held while a replica is made, opened or deleted, in the loop or in a thread."""
         self._check_slots = trio.CapacityLimiter(CHECKS_AT_ONCE_MAX)
@@ -133,6 +138,19 @@ class PartitionManager:
 
             self._throttled_followers = ThrottledFollowers(self._services)
         return self._throttled_followers
+
+    @property
+    def unwritable(self) -> "UnwritableReplicas":
+        """Replicas that others are to lead, because nothing can be written here; loaded with the first."""
+        if self._unwritable is None:
+            from broker.partitions.unwritable import UnwritableReplicas
+
+            self._unwritable = UnwritableReplicas(self._services, self)
+        return self._unwritable
+
+    def is_assigning(self, replica: Replica) -> bool:
+        """Whether the controller is being told of another directory for a replica that has moved."""
+        return self._moves is not None and self._moves.is_assigning(replica)
 
     def is_moving(self, log: PartitionLog) -> bool:
         """Whether a log is being copied to another directory: it is not compacted meanwhile."""
@@ -222,6 +240,10 @@ class PartitionManager:
     def open_followers(self) -> "list[Follower]":
         """The replicas here that follow others."""
         return [follower for (topic, _), follower in self._followers.items() if isinstance(topic, str)]
+
+    def open_follower(self, replica: Replica) -> "Follower | None":
+        """The replica here of a partition that others lead, if it is open."""
+        return self._followers.get(replica)
 
     @property
     def fetch_sessions(self) -> FetchSessions:
@@ -318,6 +340,8 @@ class PartitionManager:
         except StorageError as failure:
             if directory is None or not self.note_failure(directory, failure):
                 self._complain(f"partition {index} of {topic.name} cannot be opened: {failure}")
+                if isinstance(failure, DiskFailure):
+                    self.unwritable.note(replica, failure)
             raise STORAGE_FAILED from failure
         finally:
             self._note_refusals()
@@ -357,7 +381,10 @@ class PartitionManager:
         if directory is None or directory.id is None or self._services.node_id not in partition.replicas:
             return
         known = partition.directory_of(self._services.node_id)
-        if known != directory.id and not (self._moves and self._moves.is_assigning(replica)):
+        if known == directory.id or self.is_assigning(replica):
+            return
+        may_be_lost = known == LOST_DIRECTORY or self._unwritable is not None
+        if not (may_be_lost and self.unwritable.holds_back(replica, topic.id, partition)):
             self.assignments.assign(topic.id, index, directory.id)
 
     def local_log(self, topic: str, index: int) -> PartitionLog:
@@ -613,8 +640,15 @@ class PartitionManager:
             except StorageError as failure:  # tried again, and answered for, when somebody asks for it
                 self.missing.pop(replica, None)
                 self._complain(f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}")
+                if isinstance(failure, DiskFailure):
+                    self._unmade.append((replica, failure))
                 return False
             return True
+
+    def make_again(self, topic: str) -> None:
+        """Let the replicas of a topic that could not be made be tried again, in the background."""
+        if (image := self._services.image.topics.get(topic)) is not None:
+            self._follow(image)
 
     async def _open_replicated(self) -> None:
         """Open the logs of partitions with several replicas, and lead or follow these."""
@@ -719,6 +753,9 @@ class PartitionManager:
         refusals, self._refusals = self._refusals, []
         for directory, failure in refusals:
             self.note_failure(directory, failure)
+        unmade, self._unmade = self._unmade, []
+        for replica, failure in unmade:
+            self.unwritable.note(replica, failure)
 
     # What leaders ask for
 
@@ -776,6 +813,7 @@ class PartitionManager:
                 if failure.leaves_doubt:
                     raise
                 self._complain(f"{log.topic}-{log.partition} is not flushed yet: {failure}")
+                self.unwritable.note((log.topic, log.partition), failure)
                 await trio.sleep(limits.FLUSH_RETRY_SECONDS)
             else:
                 job.finish()
@@ -785,6 +823,8 @@ class PartitionManager:
         if self.note_failure_of(leader.log, failure):
             return
         self._complain(f"{leader.topic}-{leader.partition} was not written to: {failure}")
+        if leader.replication is not None:
+            self.unwritable.note((leader.topic, leader.partition), failure)
 
     def read_failed(self, replica: "replicas.Replica", failure: StorageError) -> None:
         """As in Kafka, a directory does not go offline for that: other files may be readable."""

@@ -132,6 +132,7 @@ class Replication:
 
     __slots__ = (
         "_brokers",
+        "_directories",
         "_node_id",
         "epoch_start",
         "followers",
@@ -151,6 +152,8 @@ class Replication:
         self._brokers = brokers
         self.lag_max_ms = lag_max_ms
         self.followers: dict[int, FollowerState] = {}
+        self._directories: dict[int, bytes] = {}
+        """Where the controller believes each replica to lie."""
         self.isr: frozenset[int] = frozenset()
         self.pending: IsrProposal | None = None
         self.leader_epoch = -1
@@ -180,6 +183,7 @@ class Replication:
             del followers[broker_id]
         if partition.partition_epoch > self.partition_epoch:
             self.pending = None
+        self._directories = dict(zip(partition.replicas, partition.directories, strict=True))
         self.isr = frozenset(partition.isr)
         self.partition_epoch = partition.partition_epoch
         if partition.leader_epoch > self.leader_epoch:
@@ -227,13 +231,18 @@ class Replication:
         return offset != before
 
     def is_eligible(self, broker_id: int) -> bool:
-        """Whether the controller would let the follower join, as far as the image tells."""
+        """Whether the follower may join, as far as the image tells.
+
+        Kafka's leaders and controllers let one join whose directory is offline.  But its broker has said that
+        it cannot write: to wait for it, as for all that were in sync just now, would hold up producers.
+        """
         follower = self.followers.get(broker_id)
         broker = self._brokers().get(broker_id)
         return (
             follower is not None
             and broker is not None
             and broker.is_active
+            and broker.has_online(self._directories[broker_id])
             and follower.broker_epoch is not None
             and follower.broker_epoch in (ANY_BROKER_EPOCH, broker.epoch)
         )

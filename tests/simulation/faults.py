@@ -173,3 +173,21 @@ def refuse(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) 
         node.start()
 
     nursery.start_soon(come_back)
+
+
+@fault(0)
+def fill_disk(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """Its disk takes only so much more, and then nothing, until somebody makes room.
+
+    Not one of those that happen by chance: with it among them every seed would be another history.
+    """
+    if not world.may_be_killed():  # where the metadata do not fit, the process ends
+        return
+    node.disk.fill(chance.choice((0, 100, 1000, 5000)))
+
+    async def make_room() -> None:
+        await trio.sleep(chance.uniform(0.5, 4))
+        node.disk.capacity = None
+        node.start()
+
+    nursery.start_soon(make_room)

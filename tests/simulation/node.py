@@ -89,8 +89,9 @@ class Disk(MemoryFileSystem):
         self._then = then
 
     def leave_alone(self) -> None:
-        """Forget faults that have not happened."""
+        """Forget faults that have not happened, and make room."""
         self._then = None
+        self.capacity = None
         self.refuse_nothing()
 
     def _mutates(self) -> bool:

@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.simulation.faults import Fault
-from tests.simulation.histories import History, make_history, play, shortest
+from tests.simulation.histories import History, Outcome, make_history, play, shortest
 from tests.simulation.mutations import MISTAKES, history_that_shows, made
 
 ROOT = Path(__file__).parents[2]
@@ -29,11 +30,12 @@ SHOW_SOON = (
 )
 
 
-def check(history: History) -> None:
-    failure = play(history).failure
-    if failure is not None:
-        failure.add_note(str(history))
-        raise failure
+def check(history: History) -> Outcome:
+    outcome = play(history)
+    if outcome.failure is not None:
+        outcome.failure.add_note(str(history))
+        raise outcome.failure
+    return outcome
 
 
 def lines_of(seed: str, hash_seed: str) -> bytes:
@@ -66,6 +68,23 @@ def test_three_nodes(first: int) -> None:
     """Always the same histories: the command tries others, and has the time to make much of a failure."""
     for seed in range(first, first + IN_ONE_TEST):
         check(make_history(str(seed), is_brief=True))
+
+
+@pytest.mark.parametrize("first", range(1, 41, IN_ONE_TEST))
+@pytest.mark.slow
+def test_full_disks(first: int) -> None:
+    """Some of them so full that the metadata do not fit, and the process ends."""
+    left = 0
+    for seed in range(first, first + IN_ONE_TEST):
+        history = make_history(f"full disks {seed}", is_brief=True)
+        chance = Random(seed)
+        full = [
+            Fault(chance.uniform(0.1, history.seconds), "fill_disk", node, chance.getrandbits(32))
+            for node in chance.choices(range(1, history.nodes + 1), k=3)
+        ]
+        outcome = check(history._replace(faults=tuple(sorted((*history.faults, *full)))))
+        left += sum("is left to its other replicas" in line for line in outcome.lines)
+    assert left
 
 
 @pytest.mark.parametrize("seed", FOUND)

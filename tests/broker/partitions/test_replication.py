@@ -8,7 +8,7 @@ from broker.metadata.image import BrokerImage, PartitionImage
 from broker.partitions.replication import FollowerState, IsrProposal, Replication
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
-from protocol.uuids import ZERO_UUID
+from protocol.uuids import LOST_DIRECTORY, ZERO_UUID
 
 LAG_MAX_MS = 30_000
 NOW_MS = 1_000_000
@@ -26,13 +26,22 @@ class Followed:
 
     def __init__(self, replicas: tuple[int, ...] = (1, 2, 3), isr: tuple[int, ...] = (1, 2, 3)) -> None:
         self.brokers = {broker_id: broker(broker_id) for broker_id in range(1, 5)}
-        self.image = PartitionImage(replicas=replicas, isr=isr, leader=1, leader_epoch=5, partition_epoch=7)
+        self.image = PartitionImage(
+            replicas=replicas,
+            isr=isr,
+            leader=1,
+            leader_epoch=5,
+            partition_epoch=7,
+            directories=(ZERO_UUID,) * len(replicas),
+        )
         self.state = Replication(1, lambda: self.brokers, lag_max_ms=LAG_MAX_MS)
         self.now_ms = NOW_MS
         self.log_end = 100
         self.state.follow(self.image, epoch_start=100, now_ms=NOW_MS)
 
     def change(self, *, epoch_start: int = 100, **changes: Any) -> bool:
+        if "replicas" in changes:
+            changes.setdefault("directories", (ZERO_UUID,) * len(changes["replicas"]))
         self.image = self.image._replace(partition_epoch=self.image.partition_epoch + 1, **changes)
         return self.state.follow(self.image, epoch_start=epoch_start, now_ms=self.now_ms)
 
@@ -196,6 +205,22 @@ def test_who_may_join(changes: dict[str, bool], fetch_epoch: int, expected: bool
     followed.brokers[3] = broker(3, **changes)
     followed.fetched(3, 100, epoch=fetch_epoch)
     assert (followed.state.propose_expansion(3, 100) is not None) is expected
+
+
+def test_who_cannot_write_is_neither_waited_for_nor_joins() -> None:
+    """Its broker has told the controller that its log directory is lost."""
+    followed = Followed()
+    followed.fetched(2, 100)
+    followed.fetched(3, 100)
+    followed.log_end = 110
+    followed.change(isr=(1, 2), directories=(ZERO_UUID, ZERO_UUID, LOST_DIRECTORY))
+    followed.fetched(2, 110)
+    followed.fetched(3, 100)
+    assert followed.high_watermark() == 110
+    followed.fetched(3, 110)
+    assert followed.state.propose_expansion(3, 110) is None
+    followed.change(directories=(ZERO_UUID,) * 3)
+    assert followed.state.propose_expansion(3, 110) is not None
 
 
 def test_members_are_not_proposed() -> None:
