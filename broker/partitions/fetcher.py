@@ -57,6 +57,10 @@ GATHER_SECONDS: Final = 0.02
 """After this a partition that has come does not wait any longer for the answer about the others, in which
 there may be nothing for half a second.  The request is given up with its connection, and asked anew."""
 
+NAMING_SECONDS: Final = 0.002
+"""Times the number of partitions: requests that name all of them are not given up sooner than this after each
+other.  While thousands of replicas are made, new ones come all the time."""
+
 NAMED_ANEW_MAX: Final = 500
 """A fetcher of more partitions lets new ones wait, as Kafka does: it would have to name them all."""
 
@@ -157,6 +161,8 @@ class Fetcher:
         """Around the request that is under way."""
         self._looked_at = 0.0
         """When all partitions were last compared with what the leader knows of them."""
+        self._named_at = 0.0
+        """When a request last named all of them."""
         self._failures = 0
 
     def __repr__(self) -> str:
@@ -173,7 +179,9 @@ class Fetcher:
             self._to_cut.append(follower)
         self._changed.set()
         if len(self._followers) <= NAMED_ANEW_MAX:
-            self._poll.deadline = min(self._poll.deadline, trio.current_time() + GATHER_SECONDS)
+            due = self._named_at + NAMING_SECONDS * len(self._followers)
+            due = max(due, trio.current_time() + GATHER_SECONDS)
+            self._poll.deadline = min(self._poll.deadline, due)
 
     def remove(self, follower: Follower) -> None:
         """Fetch for it no longer."""
@@ -254,6 +262,8 @@ class Fetcher:
         if self._is_misled:
             self._is_misled = False
             session.start_anew()
+        if session.is_full:
+            self._named_at = now
         if session.is_full or now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now
             keys: Iterable[Key] = list(self._followers)

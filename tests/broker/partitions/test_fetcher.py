@@ -288,6 +288,19 @@ async def test_a_partition_that_comes_need_not_wait_for_the_answer_about_others(
         assert any(len(each.topics) == 2 and each.session_epoch == 0 for each in it.leader.requests)
 
 
+async def test_many_partitions_that_come_one_by_one_are_not_named_anew_each_time(clock: MockClock) -> None:
+    async with scene() as it:
+        it.create_topic("t", 100)
+        await trio.sleep(1)
+        count = len(it.leader.requests)
+        for number in range(40):
+            it.create_topic(f"u{number}")
+            await trio.sleep(0.05)
+        anew = [each for each in it.leader.requests[count:] if each.session_epoch == 0]
+        assert 2 <= len(anew) <= 10  # in 2 s, at intervals of 0.2 s and more
+        assert len(anew[0].topics) == 2, "the first need not wait"
+
+
 async def test_the_leader_hears_of_a_log_start_that_moved_here(clock: MockClock) -> None:
     async with scene() as it:
         topic_id = it.create_topic("t")
