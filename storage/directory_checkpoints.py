@@ -22,6 +22,8 @@ class DirectoryCheckpoints:
         self._services = services
         self._path = path
         self._lock = Lock()
+        self._begin_lock = Lock()
+        self._prepare_lock = Lock()
         self._begun = 0
         self._written: dict[str, int] = {}
         """The number of the checkpoint that each file holds."""
@@ -62,11 +64,15 @@ class DirectoryCheckpoints:
                 self._stale.add(replica)
 
     def prepare_for_new(self, replica: Replica) -> None:
-        """See to it that the files say nothing of a replica that is about to be made.  Raises DiskFailure."""
-        if replica in self._stale:
-            stale = set(self._stale)
-            self.begin(*self._files)()
-            self._stale -= stale
+        """See to it that the files say nothing of a replica that is about to be made.  Raises DiskFailure.
+
+        Safe in several threads: the first of them does it for all that are gone.
+        """
+        with self._prepare_lock:
+            if replica in self._stale:
+                stale = set(self._stale)
+                self.begin(*self._files)()
+                self._stale -= stale
 
     def note_cut(self, replica: Replica, log_end: int) -> None:
         """Recovery has cut a log: what is written there from now on is not what the files are about.
@@ -81,10 +87,11 @@ class DirectoryCheckpoints:
 
     def begin(self, *names: str) -> Callable[[], None]:
         """Take down what these files shall say; calling the answer writes them, and raises DiskFailure."""
-        # Of copies: threads may add to them.
-        contents = {name: format_offsets(dict(self._files[name])) for name in names}
-        self._begun += 1
-        number = self._begun
+        with self._begin_lock:  # a later number must not go with an earlier content
+            # Of copies: threads may add to them.
+            contents = {name: format_offsets(dict(self._files[name])) for name in names}
+            self._begun += 1
+            number = self._begun
 
         def write() -> None:
             for name, content in contents.items():

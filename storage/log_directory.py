@@ -221,8 +221,12 @@ class LogDirectory:
         directory = self._replica_path(topic, partition)
         if (topic, partition) in self._replicas:
             raise ReplicaExists(directory)
-        log = self._create(directory, (topic, partition), topic_id, config, 0, now_ms)
-        self._replicas.add((topic, partition))
+        self._replicas.add((topic, partition))  # at once, for who asks meanwhile how many there are
+        try:
+            log = self._create(directory, (topic, partition), topic_id, config, 0, now_ms)
+        except BaseException:
+            self._replicas.discard((topic, partition))
+            raise
         self._logs[topic, partition] = log
         return log
 

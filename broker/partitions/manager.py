@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
-from threading import Lock
+from threading import Condition
 from typing import TYPE_CHECKING
 
 import trio
@@ -61,6 +61,14 @@ CHECKS_AT_ONCE_MAX = 4
 COMPLAINT_INTERVAL_MS = 10_000
 """A disk that fails may fail with every request: that is reported once in this time."""
 
+MAKERS = 8
+"""Threads that make replicas at the same time: each waits for the device most of the time, and what waits
+together costs it one commit of the file system's journal."""
+
+MADE_AT_ONCE = 2
+"""Replicas that such a thread makes in one go.  With more, those of a new topic would wait for many fsyncs of
+others, and then for each other."""
+
 OPENED_AT_ONCE = 16
 """Logs that a thread opens in one go, of partitions with several replicas."""
 
@@ -104,8 +112,12 @@ class PartitionManager:
         """Directories that have refused a new replica, for the loop to deal with."""
         self._unmade: list[tuple[Replica, DiskFailure]] = []
         """Replicas that no directory takes, likewise."""
-        self.disk_lock = Lock()
-        """Held while a replica is made, opened or deleted, in the loop or in a thread."""
+        self.disk_lock = Condition()
+        """Held while a replica is opened or deleted, in the loop or in a thread, and as its making begins and
+        ends; told when one has been made."""
+        self._being_made: set[Replica] = set()
+        """Those that threads make just now, without the lock."""
+        self._busy_makers = 0
         self._check_slots = trio.CapacityLimiter(CHECKS_AT_ONCE_MAX)
         self._complained_ms = 0
         self._nursery: trio.Nursery | None = None
@@ -322,6 +334,7 @@ class PartitionManager:
         directory: LogDirectory | None = None
         try:
             with self.disk_lock:
+                self._wait_while_made(replica)
                 directory = self._homes.get(replica)
                 if directory is not None:
                     if directory not in self.places.online:  # it failed while the replica was made
@@ -347,7 +360,7 @@ class PartitionManager:
             self._note_refusals()
 
     def _make(self, replica: Replica, missing: Missing) -> PartitionLog:
-        """A new log, in the best place that takes it.  Under ``disk_lock``, perhaps in a thread.
+        """A new log, in the best place that takes it.  Perhaps in a thread; nobody else makes it meanwhile.
 
         ``_note_refusals`` is to be called afterwards.
         """
@@ -464,6 +477,7 @@ class PartitionManager:
             settings = follower.settings
             self._end_follower(follower, DELETED)
         with self.disk_lock:
+            self._wait_while_made(replica)
             directory = self._homes.pop(replica, None)
             if directory is not None:
                 try:
@@ -617,33 +631,52 @@ class PartitionManager:
             self._note_refusals()
 
     async def _make_missing(self) -> None:
-        """Give new replicas their folders, one by one: each costs an fsync."""
+        """Give new replicas their folders, as one of several tasks: each costs an fsync."""
         while True:
-            await self.missing.wait_for_more()
+            await self.missing.wait_for_some()
             self.assignments.gather()
-            while (replica := self.missing.first()) is not None:
-                if await self._services.run_blocking(self._make_missing_one, replica):
+            self._busy_makers += 1
+            while replicas := self.missing.take(MADE_AT_ONCE):
+                for replica in await self._services.run_blocking(self._make_some, replicas):
                     self.tell_place(replica)
                     self._open_made(replica)
                 self._note_refusals()
-                self.missing.settled(replica)
-            self.assignments.send_gathered()
+                for replica in replicas:
+                    self.missing.settled(replica)
+            self._busy_makers -= 1
+            if not self._busy_makers:
+                self.assignments.send_gathered()
+
+    def _make_some(self, replicas: Sequence[Replica]) -> list[Replica]:
+        """Return those that were made."""
+        return [replica for replica in replicas if self._make_missing_one(replica)]
 
     def _make_missing_one(self, replica: Replica) -> bool:
         """Whether the replica was made."""
         with self.disk_lock:
+            self._wait_while_made(replica)
             missing = self.missing.get(replica)
             if missing is None:
                 return False  # somebody has asked for it meanwhile, or deleted it
-            try:
-                self._make(replica, missing)
-            except StorageError as failure:  # tried again, and answered for, when somebody asks for it
-                self.missing.pop(replica, None)
-                self._complain(f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}")
-                if isinstance(failure, DiskFailure):
-                    self._unmade.append((replica, failure))
-                return False
-            return True
+            self._being_made.add(replica)
+        try:
+            self._make(replica, missing)
+        except StorageError as failure:  # tried again, and answered for, when somebody asks for it
+            self.missing.pop(replica, None)
+            self._complain(f"partition {replica[1]} of {replica[0]} cannot be made yet: {failure}")
+            if isinstance(failure, DiskFailure):
+                self._unmade.append((replica, failure))
+            return False
+        finally:
+            with self.disk_lock:
+                self._being_made.discard(replica)
+                self.disk_lock.notify_all()
+        return True
+
+    def _wait_while_made(self, replica: Replica) -> None:
+        """Under ``disk_lock``: wait until no thread makes this replica, which takes an fsync."""
+        while replica in self._being_made:
+            self.disk_lock.wait()
 
     def make_again(self, topic: str) -> None:
         """Let the replicas of a topic that could not be made be tried again, in the background."""
@@ -750,12 +783,10 @@ class PartitionManager:
 
     def _note_refusals(self) -> None:
         """Deal with directories that have refused something."""
-        refusals, self._refusals = self._refusals, []
-        for directory, failure in refusals:
-            self.note_failure(directory, failure)
-        unmade, self._unmade = self._unmade, []
-        for replica, failure in unmade:
-            self.unwritable.note(replica, failure)
+        while self._refusals:  # one by one: threads add to these lists
+            self.note_failure(*self._refusals.pop(0))
+        while self._unmade:
+            self.unwritable.note(*self._unmade.pop(0))
 
     # What leaders ask for
 
@@ -873,7 +904,8 @@ async def open_partitions(
         manager._nursery = nursery
         for function, arguments in manager._to_start:
             nursery.start_soon(function, *arguments)
-        nursery.start_soon(manager._make_missing)
+        for _ in range(MAKERS):
+            nursery.start_soon(manager._make_missing)
         nursery.start_soon(manager._open_replicated)
         nursery.start_soon(keep_house, services, manager)
         nursery.start_soon(keep_compacted, services, manager)

@@ -1,6 +1,7 @@
 """Replicas that are still to be made, and who waits for them."""
 
 from collections.abc import Callable, Collection
+from itertools import islice
 from typing import NamedTuple
 
 import trio
@@ -32,6 +33,8 @@ class MissingReplicas(dict[Replica, Missing]):
         super().__init__()
         self._awaited: dict[Replica, list[Callable[[], None]]] = {}
         """Whom to tell when one is made, cannot be made, or is wanted no longer."""
+        self._urgent: dict[Replica, None] = {}
+        """Those of them that nobody has taken since, in this order."""
         self._topics: dict[str, dict[Replica, None]] = {}
         """By topic, the latest last; some may have been made or be wanted no longer."""
         self._has_some = trio.Event()
@@ -57,27 +60,35 @@ class MissingReplicas(dict[Replica, Missing]):
 
         for replica in replicas:
             self._awaited.setdefault(replica, []).append(made)
+            self._urgent[replica] = None
+        self._has_some.set()
         raise NotYet(waiting)
 
-    async def wait_for_more(self) -> None:
-        """Return when replicas have come since this returned last."""
+    async def wait_for_some(self) -> None:
+        """Return when there may be replicas to ``take``."""
         await self._has_some.wait()
-        self._has_some = trio.Event()
 
-    def first(self) -> Replica | None:
-        """The one to be made now; one that is awaited may have been made or deleted meanwhile."""
-        if self._awaited:
-            return next(iter(self._awaited))
-        while self._topics:
+    def take(self, count: int) -> list[Replica]:
+        """Up to ``count`` replicas that are to be made now; no other call names them unless somebody asks.
+
+        Some that somebody has asked for may have been made, or taken, or deleted already.
+        """
+        taken = list(islice(self._urgent, count))
+        for replica in taken:
+            del self._urgent[replica]
+            self._topics.get(replica[0], {}).pop(replica, None)
+        while self._topics and len(taken) < count:
             name = next(reversed(self._topics))
             replicas = self._topics[name]
-            while replicas:
-                replica = next(iter(replicas))
-                if replica in self:
-                    return replica
+            for replica in list(islice(replicas, count - len(taken))):
                 del replicas[replica]
-            del self._topics[name]
-        return None
+                if replica in self and replica not in taken:
+                    taken.append(replica)
+            if not replicas:
+                del self._topics[name]
+        if not taken and self._has_some.is_set():  # else somebody may be waiting for this one
+            self._has_some = trio.Event()
+        return taken
 
     def settled(self, replica: Replica) -> None:
         """It was made, cannot be made, or is wanted no longer: go on with what waits for it."""

@@ -189,6 +189,16 @@ def test_what_is_there_and_what_is_not(node: Node) -> None:
         reopened(directory, partition=1)
 
 
+def test_one_that_could_not_be_made_can_be_made_later(node: Node) -> None:
+    directory = node.open()
+    node.memory.refuse("sync", errno.ENOSPC, path_suffix="partition.metadata.tmp")
+    with pytest.raises(DiskFailure):
+        make(directory)
+    assert (directory.replicas, directory.replica_count) == ([], 0)
+    make(directory)
+    assert (directory.replicas, directory.replica_count) == ([("events", 0)], 1)
+
+
 def test_a_replica_of_an_older_topic_of_that_name(node: Node) -> None:
     directory = node.open()
     make(directory)

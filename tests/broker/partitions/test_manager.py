@@ -2,6 +2,8 @@
 
 import errno
 from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 import trio
@@ -9,6 +11,7 @@ from trio.testing import MockClock
 
 from broker.metadata.image import MetadataImage
 from broker.network.waiting import NotYet, Waiting
+from broker.partitions.manager import MADE_AT_ONCE, MAKERS
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.delete_records import (
@@ -28,6 +31,7 @@ from protocol.messages.produce import PartitionProduceData, ProduceRequest, Topi
 from protocol.records.batch import RecordBatch
 from protocol.schema import Message
 from storage.memory_filesystem import MemoryFileSystem
+from storage.partition_log import PartitionLog
 from tests.broker.partitions.one_broker import (
     PATH,
     START_MS,
@@ -154,19 +158,71 @@ def wait_made(broker: OneBroker, *keys: tuple[str | bytes, int]) -> Waiting[None
 async def test_those_that_somebody_waits_for_are_made_first() -> None:
     async with one_broker() as broker:
         broker.hold_threads()
-        topic_id = broker.create_topic("t", partitions=5)
+        topic_id = broker.create_topic("t", partitions=200)
         await settle()
         waiting = wait_made(
-            broker, ("t", 3), (topic_id, 4), ("t", 3), ("unknown", 0), (b"u" * 16, 0), ("t", 5)
+            broker, ("t", 198), (topic_id, 199), ("t", 198), ("unknown", 0), (b"u" * 16, 0), ("t", 200)
         )
         made: list[str] = []
         waiting.notify(lambda: made.extend(folders(broker)))
         broker.release_threads()
         await settle()
-        assert made == ["t-0", "t-3", "t-4"]  # the first was on its way already
-        assert folders(broker) == [f"t-{index}" for index in range(5)]
-        broker.partitions.require_made([("t", 3), (topic_id, 4)])
+        assert {"t-198", "t-199"} < set(made)
+        assert len(made) <= 2 * MAKERS * MADE_AT_ONCE  # which were on their way, or are made along with these
+        assert len(folders(broker)) == 200
+        broker.partitions.require_made([("t", 198), (topic_id, 199)])
         assert broker.partitions.open_leaders == []
+
+
+async def test_many_are_made_at_the_same_time() -> None:
+    async with one_broker() as broker:
+        broker.hold_threads()
+        broker.create_topic("t", partitions=MAKERS * MADE_AT_ONCE)
+        await settle()
+        assert broker.threads_run == MAKERS
+        broker.release_threads()
+        await settle()
+        assert broker.threads_run == MAKERS
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_whoever_needs_one_that_a_thread_makes_just_now_waits_for_that(
+    monkeypatch: pytest.MonkeyPatch, is_deleted: bool
+) -> None:
+    async with one_broker() as broker:
+        broker.hold_threads()
+        topic_id = broker.create_topic("t")
+        partitions = broker.partitions
+        is_begun, may_end = Event(), Event()
+        make = broker.directory.create_log
+
+        def slow(*arguments: Any, **more: Any) -> PartitionLog:
+            is_begun.set()
+            may_end.wait()
+            return make(*arguments, **more)
+
+        monkeypatch.setattr(broker.directory, "create_log", slow)
+        made: list[bool] = []
+        thread = Thread(target=lambda: made.append(partitions._make_missing_one(("t", 0))))
+        thread.start()
+        is_begun.wait()
+        wait = partitions.disk_lock.wait
+
+        def waiting() -> bool:
+            may_end.set()
+            return wait()
+
+        monkeypatch.setattr(partitions.disk_lock, "wait", waiting)
+        if is_deleted:
+            broker.delete_topic(topic_id)
+            assert folders(broker) == [name for name in folders(broker) if name.endswith("-delete")]
+        else:
+            assert partitions.leader("t", 0).log is broker.directory.log("t", 0)
+        thread.join()
+        assert made == [True]
+        broker.release_threads()
+        await settle()
+        assert not partitions.missing
 
 
 async def test_nobody_waits_for_what_was_deleted_meanwhile_or_cannot_be_made() -> None:
