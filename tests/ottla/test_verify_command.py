@@ -191,7 +191,6 @@ def test_mistakes_are_told(words: list[str], capsys: pytest.CaptureFixture[str])
     assert "usage: ottla verify" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_the_folder_of_a_cluster_is_not_one_brokers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +204,7 @@ def test_the_folder_of_a_cluster_is_not_one_brokers(
     )
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_files_without_permission_are_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = data / "events-0" / "00000000000000000000.log"
     path.chmod(0)
