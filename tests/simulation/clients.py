@@ -52,7 +52,10 @@ READ_COMMITTED: Final = 1
 TRANSACTION: Final = 1
 """A kind of key of FindCoordinator."""
 
-TRANSACTION_TIMEOUT_MS: Final = 60_000
+TRANSACTION_TIMEOUT_MS: Final = 20_000
+"""Longer than a history, and shorter than the peace after it: a coordinator that was cut off, and does not
+know that another one has the transaction, may refuse its end, and then nobody asks for that again.
+"""
 END_TXN_VERSION: Final = 5
 COMMIT_SHARE: Final = 0.7
 
