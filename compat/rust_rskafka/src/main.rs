@@ -19,7 +19,7 @@ use crate::failures::Failure;
 
 const CLIENT: &str = "rskafka";
 const LOCKED: &str = include_str!("../Cargo.lock");
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const MESSAGE_BYTES_MAX: usize = 100 * 1024 * 1024;
 
 /// What a call gives.
