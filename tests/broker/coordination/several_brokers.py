@@ -114,6 +114,8 @@ class ClusterNodes:
     def new_client(self, broker_id: int, purpose: str) -> "ClusterClient":
         return ClusterClient(self._cluster, broker_id, purpose)
 
+    new_fetcher_client = new_client
+
     async def ask(
         self, broker_id: int, request: Message, *, version: int | None = None, timeout_seconds: float
     ) -> Any:
