@@ -121,6 +121,7 @@ class PartitionManager:
         self._check_slots = trio.CapacityLimiter(CHECKS_AT_ONCE_MAX)
         self._complained_ms = 0
         self._nursery: trio.Nursery | None = None
+        self._has_ended = False
         self._to_start: list[tuple[Callable[..., Awaitable[None]], tuple[object, ...]]] = []
         self._fetch_sessions: FetchSessions | None = None
 
@@ -495,6 +496,8 @@ class PartitionManager:
 
     def publish(self, image: MetadataImage, changes: MetadataChanges) -> None:
         """Do what a new image says.  The settings of the broker itself are up to date already."""
+        if self._has_ended:  # a controller in the same process stops after the partitions
+            return
         for topic in changes.deleted_topics.values():
             for index in range(len(topic.partitions)):
                 self._delete((topic.name, index))
@@ -792,6 +795,8 @@ class PartitionManager:
 
     def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object) -> None:
         """Run a task for as long as this manager serves: from its beginning, if it does not yet."""
+        if self._has_ended:
+            return
         if self._nursery is None:
             self._to_start.append((function, arguments))
         else:
@@ -912,4 +917,5 @@ async def open_partitions(
         try:
             yield manager
         finally:
+            manager._has_ended = True
             nursery.cancel_scope.cancel()

@@ -351,6 +351,17 @@ async def test_leadership_comes_and_goes() -> None:
         assert (after.leader_epoch, after.log.log_end) == (2, 2)
 
 
+async def test_nothing_is_begun_after_the_end() -> None:
+    """A controller in the same process may decide something after the partitions have ended."""
+    async with one_broker() as broker:
+        topic_id = broker.create_topic("t", leader=2)
+        broker.partitions.local_log("t", 0)
+    broker.create_topic("u", leader=2)
+    broker.change_leader(topic_id, 3)
+    broker.partitions.start_soon(settle)
+    assert folders(broker) == ["t-0"]
+
+
 async def test_changed_settings_hold_from_the_next_batch_on() -> None:
     async with one_broker() as broker:
         broker.create_topic("t")
