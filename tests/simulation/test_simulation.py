@@ -20,8 +20,8 @@ IN_ONE_TEST = 20
 FOUND: dict[str, str] = {
     "4": "rounding woke the controller a moment too early, again and again until the clock had moved",
     "77017": "a power cut left a hole between segments of a copied metadata log: no broker would start on it",
-    "30265": "a client of the simulation left a transaction open for longer than the peace after the last fault",
-    "40628": "a controller decided something after the partitions of its process had ended, and the stop failed",
+    "30265": "a simulated client left a transaction open for longer than the peace after the faults",
+    "40628": "a controller decided something when its process had ended the partitions: the stop failed",
 }
 """Seeds that have failed once, and why."""
 
