@@ -121,7 +121,7 @@ class AutomaticTopics:
             return _creatable(
                 name,
                 get("offsets.topic.num.partitions"),
-                _at_most_alive(image, get("offsets.topic.replication.factor")),
+                _at_most_registered(image, get("offsets.topic.replication.factor")),
                 {
                     "cleanup.policy": "compact",
                     "compression.type": "producer",
@@ -132,7 +132,7 @@ class AutomaticTopics:
             return _creatable(
                 name,
                 get("transaction.state.log.num.partitions"),
-                _at_most_alive(image, get("transaction.state.log.replication.factor")),
+                _at_most_registered(image, get("transaction.state.log.replication.factor")),
                 {
                     "cleanup.policy": "compact",
                     "compression.type": "uncompressed",
@@ -145,7 +145,7 @@ class AutomaticTopics:
             return _creatable(
                 name,
                 get("share.coordinator.state.topic.num.partitions"),
-                _at_most_alive(image, get("share.coordinator.state.topic.replication.factor")),
+                _at_most_registered(image, get("share.coordinator.state.topic.replication.factor")),
                 {
                     "cleanup.policy": "delete",
                     "compression.type": "producer",
@@ -184,10 +184,13 @@ def refusal(answer: "CreateTopicsResponse", name: str) -> KafkaError | None:
     return None
 
 
-def _at_most_alive(image: MetadataImage, replication_factor: int) -> int:
-    """One node must work out of the box: Kafka would wait for two more."""
-    alive = sum(broker.is_active for broker in image.brokers.values())
-    return max(1, min(replication_factor, alive))
+def _at_most_registered(image: MetadataImage, replication_factor: int) -> int:
+    """One node must work out of the box: Kafka would wait for two more.
+
+    Brokers that are fenced count: they may just be starting, and one replica would be too few for ever.
+    """
+    registered = sum(not broker.in_controlled_shutdown for broker in image.brokers.values())
+    return max(1, min(replication_factor, registered))
 
 
 def _ignore(outcome: KafkaError | None) -> None:
