@@ -24,7 +24,8 @@ class Replay:
     """Applies a log piece by piece.
 
     In a topic that is compacted anyway, a record that a later one with the same key replaces within the
-    same piece is not even decoded: that is most of them, and loading is bound by decoding.
+    same piece is not even decoded: that is most of them, and loading is bound by decoding.  A tombstone
+    is applied all the same: it also takes away what a transaction, still open then, would leave behind.
     """
 
     def __init__(self, machine: Machine, codec: RecordCodec, position: int, *, is_compacted: bool) -> None:
@@ -59,7 +60,10 @@ class Replay:
             if is_marker:
                 self._end_transaction(record, producer_id)
             elif (
-                not self._is_compacted or producer_id != NO_PRODUCER_ID or latest[record.key] == record.offset
+                not self._is_compacted
+                or producer_id != NO_PRODUCER_ID
+                or record.value is None
+                or latest[record.key] == record.offset
             ):
                 self._apply_one(record, producer_id)
             else:

@@ -93,6 +93,17 @@ def test_compressed_batches_are_read(compression: Compression) -> None:
     assert set(replayed(log).groups) == {"a"}
 
 
+def a_commit(key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int = -1) -> bytearray:
+    """The batch of an offset's commit, or of its tombstone."""
+    key_bytes, value_bytes = CODEC.encode(StoredRecord(key, value, 4))
+    return build_batch(
+        [(0, key_bytes, value_bytes, ())],
+        producer_id=producer_id,
+        producer_epoch=-1 if producer_id == -1 else 0,
+        is_transactional=producer_id != -1,
+    )
+
+
 def random_log(chance: random.Random) -> FakeLog:
     """Groups, offsets and transactions, with many records for few keys."""
     log = FakeLog()
@@ -106,16 +117,8 @@ def random_log(chance: random.Random) -> FakeLog:
         elif kind < 0.8:
             offset = OffsetCommitValue(offset=number) if chance.random() < 0.7 else None
             key = OffsetCommitKey(group=group, topic="t", partition=partition)
-            key_bytes, value_bytes = CODEC.encode(StoredRecord(key, offset, 4))
             producer_id = chance.choice((-1, -1, 7, 8)) if offset is not None else -1
-            log.append(
-                build_batch(
-                    [(0, key_bytes, value_bytes, ())],
-                    producer_id=producer_id,
-                    producer_epoch=-1 if producer_id == -1 else 0,
-                    is_transactional=producer_id != -1,
-                )
-            )
+            log.append(a_commit(key, offset, producer_id))
         else:
             marker = EndTransactionMarker(chance.random() < 0.5, 0)
             producer_id = chance.choice((7, 8))
@@ -136,6 +139,27 @@ def test_leaving_out_what_is_replaced_changes_nothing(seed: int, turn: int) -> N
     assert settled(latest) == {group: value for group, value in settled(every).items() if group in worth}
     for group in "ab":
         assert set(latest.offsets.pending_partitions(group)) >= set(every.offsets.pending_partitions(group))
+
+
+@pytest.mark.parametrize("is_compacted", [True, False])
+def test_a_tombstone_that_is_replaced_still_ends_what_a_transaction_has_begun(is_compacted: bool) -> None:
+    key = OffsetCommitKey(group="b", topic="t", partition=0)
+    log = FakeLog()
+    log.append(a_commit(key, OffsetCommitValue(offset=1), producer_id=7))
+    log.append(
+        build_batch([(0, *CODEC.encode(StoredRecord(GroupMetadataKey(group="b"), None, 3)), ())]),
+    )
+    log.append(a_commit(key, None))
+    log.append(
+        build_end_transaction_marker(
+            EndTransactionMarker(is_commit=True, coordinator_epoch=0),
+            producer_id=7,
+            producer_epoch=0,
+            timestamp=0,
+        )
+    )
+    log.append(a_commit(key, None))
+    assert replayed(log, is_compacted=is_compacted).groups == {}
 
 
 def test_the_log_of_this_test_is_well_formed(chance: random.Random) -> None:
