@@ -8,6 +8,7 @@ from broker.config.definitions import Scope, find
 from broker.metadata.image import ResourceType
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.stored.metadata_records import RegisterBrokerRecord
 from tests.broker.controller.node import ControllerNode
 from tests.broker.metadata.records import broker
 
@@ -17,6 +18,12 @@ def node() -> ControllerNode:
     started = ControllerNode({"num.partitions": "3"})
     started.start()
     return started
+
+
+def register(node: ControllerNode, *brokers: RegisterBrokerRecord) -> None:
+    node.raft.append([(record, max(type(record).versions)) for record in brokers])
+    node.raft.flush()
+    node.raft.feed.image = node.raft.latest
 
 
 async def carry_out(node: ControllerNode) -> None:
@@ -166,11 +173,18 @@ async def test_internal_topics_have_the_replicas_that_are_wanted(name: str, pref
     wanted = {f"{prefix}replication.factor": "2", f"{prefix}min.isr": "1"}
     node = ControllerNode({name: value for name, value in wanted.items() if find(Scope.BROKER, name)})
     node.start()
-    node.raft.append([(record, max(type(record).versions)) for record in (broker(2), broker(3))])
-    node.raft.flush()
-    node.raft.feed.image = node.raft.latest
+    register(node, broker(2), broker(3))
     node.services.automatic_topics.create([name])
     await carry_out(node)
     assert {len(partition.replicas) for partition in node.image.topics[name].partitions} == {2}
     if name != "__consumer_offsets":
         assert node.image.topic_config(name)["min.insync.replicas"] == "1"
+
+
+async def test_internal_topics_have_replicas_on_brokers_that_are_just_starting(node: ControllerNode) -> None:
+    """A cluster's first client may come before all of its nodes are awake."""
+    register(node, broker(2, fenced=True), broker(3, fenced=True))
+    node.services.automatic_topics.create(["__consumer_offsets"])
+    await carry_out(node)
+    partitions = node.image.topics["__consumer_offsets"].partitions
+    assert {(each.leader, len(each.replicas), each.isr) for each in partitions} == {(1, 3, (1,))}
