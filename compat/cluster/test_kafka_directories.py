@@ -10,6 +10,8 @@ from compat.cluster.nodes import OTTLA_ID, OttlaNode, ottla_and_kafka
 from compat.cluster.views import ClusterView
 from compat.oracle.kafka import KafkaNode
 from compat.waiting import wait_until
+from protocol.records.batch import read_batches
+from protocol.stored.metadata_records import PartitionChangeRecord, decode_metadata_record
 
 KAFKA_ID = 2
 PARTITIONS = 10
@@ -43,9 +45,9 @@ def test_what_lies_in_a_failed_directory_is_led_by_others(nodes: tuple[OttlaNode
 
     make("placed")
     more = kafka.folder / "more"
-    wait_until(
-        lambda: len(lying_in(kafka.data, "placed") | lying_in(more, "placed")) == PARTITIONS, "all are made"
-    )
+    # Kafka tells it when all of them are made.  One whose folder is there, but no log yet, would fail with
+    # the directory, and then Kafka tells of none, not even later.
+    wait_until(lambda: told(ottla) == set(range(PARTITIONS)), "the controller knows where each lies")
     lost = lying_in(more, "placed")
     assert 0 < len(lost) < PARTITIONS
     more.rename(kafka.folder / "gone")
@@ -54,3 +56,20 @@ def test_what_lies_in_a_failed_directory_is_led_by_others(nodes: tuple[OttlaNode
     kept = set(range(PARTITIONS)) - lost
     wait_until(lambda: in_sync("placed") == kept, f"Kafka has nothing but {sorted(kept)}")
     assert -1 not in view.leaders("placed")
+
+
+def told(ottla: OttlaNode) -> set[int]:
+    """Partitions, all of one topic, of which brokers have told the controller where they lie."""
+    log = (ottla.data / "__cluster_metadata-0" / "00000000000000000000.log").read_bytes()
+    records = (
+        decode_metadata_record(record.value)[0]
+        for batch in read_batches(log)
+        if not batch.is_control
+        for record in batch.records()
+        if record.value is not None
+    )
+    return {
+        record.partition_id
+        for record in records
+        if isinstance(record, PartitionChangeRecord) and record.directories
+    }
