@@ -1,5 +1,6 @@
 """The controller is handed over to Apache Kafka while clients go on, and back; either side dies meanwhile."""
 
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -111,6 +112,16 @@ def pair_in(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator
         yield pair
 
 
+def errors(kafka: KafkaNode) -> list[str]:
+    """What Kafka has logged as an error, but for requests that met it just before it was the controller."""
+    entries = re.split(r"\n(?=\d{4}-)", kafka.log.read_text())
+    return [
+        entry
+        for entry in entries
+        if " ERROR " in entry and not (" ControllerApis: " in entry and "NotControllerException" in entry)
+    ]
+
+
 def test_there_and_back_while_a_producer_writes(kafka_jars: Path, tmp_path: Path) -> None:
     with pair_in(tmp_path) as pair, Worker(writing(pair.ottla.bootstrap, TOPIC)) as worker:
         worker.wait_for(100)
@@ -132,7 +143,7 @@ def test_there_and_back_while_a_producer_writes(kafka_jars: Path, tmp_path: Path
         worker.wait_for(100)
         assert voters(pair.ottla.controller) == [OTTLA_ID]
     assert worker.failure is None
-    assert "ERROR" not in pair.kafka.log.read_text()
+    assert errors(pair.kafka) == []
     pair.ottla.start()
     try:
         assert first_partition(pair.ottla.bootstrap, TOPIC, worker.done) == numbers(worker.done)
