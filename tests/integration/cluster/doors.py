@@ -46,10 +46,15 @@ class Door:
                 return
             try:
                 inner = socket.create_connection((HOST, self.target))
+            except OSError:
+                outer.close()
+                continue
+            try:
                 for each in (outer, inner):
                     each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError:
                 outer.close()
+                inner.close()
                 continue
             with self._lock:
                 is_open = self._is_open
