@@ -57,6 +57,8 @@ class Watch:
         """Of leaders, by topic id, partition and leader epoch."""
         self._latest_epochs: dict[tuple[bytes, int], int] = {}
         """Of leaders that have been seen."""
+        self._shared: dict[tuple[bytes, int, int], tuple[int, int]] = {}
+        """High watermark and partition epoch of leaders, whose in-sync replicas had all of it."""
         self._logs: dict[tuple[int, int], dict[Partition, _Seen]] = {}
         """By node and incarnation."""
         self._images: dict[tuple[int, int], MetadataImage] = {}
@@ -118,6 +120,7 @@ class Watch:
                 )
             self.isr_only_from_the_controller(node, leader)
             self.the_high_watermark_never_goes_back(node, leader)
+            self.what_is_committed_is_in_all_in_sync_replicas(node, leader)
 
     def the_high_watermark_never_goes_back(self, node: "Node", leader: "Leader") -> None:
         """While one broker leads.  A new leader may know less for a while, and followers go by it."""
@@ -130,6 +133,31 @@ class Watch:
                 f"{leader.leader_epoch}: {before}, and then {leader.log.high_watermark}",
             )
         self._high_watermarks[key] = leader.log.high_watermark
+
+    def what_is_committed_is_in_all_in_sync_replicas(self, node: "Node", leader: "Leader") -> None:
+        """Any of them may be elected.  While somebody lacks what went with its power, this says nothing."""
+        replication = leader.replication
+        if replication is None:
+            return
+        key = leader.topic_id, leader.partition, leader.leader_epoch
+        now = leader.log.high_watermark, replication.partition_epoch
+        if self._shared.get(key) == now or not self._world.nobody_lacks_records:
+            return
+        self._shared[key] = now
+        for member in self._world.nodes:
+            log = self._log(member, leader.topic, leader.partition) if member.id in replication.isr else None
+            if log is not None and log.log_end < leader.log.high_watermark:
+                raise InvariantBroken(
+                    "what_is_committed_is_in_all_in_sync_replicas",
+                    f"{leader.topic}-{leader.partition} is committed below {leader.log.high_watermark} at "
+                    f"its leader, node {node.id}, and ends at {log.log_end} at node {member.id}, in sync",
+                )
+
+    def _log(self, node: "Node", topic: str, partition: int) -> PartitionLog | None:
+        if node.services is None or not hasattr(node.services, "partitions"):  # may be on its way up
+            return None
+        found = (directory.log(topic, partition) for directory in node.services.partitions.directories)
+        return next((log for log in found if log is not None), None)
 
     def a_new_leader_has_all_that_is_committed(self, node: "Node", leader: "Leader") -> None:
         """Unless it learns of its leadership when another one has begun."""

@@ -126,9 +126,13 @@ class World:
 
     def may_be_killed(self) -> bool:
         """Whether a process may stop uncleanly, if its machine goes on."""
-        if self._someone_lacks_records and self.all_are_in_sync():
-            self._someone_lacks_records = False
+        self._someone_lacks_records = not self.nobody_lacks_records
         return not self._someone_lacks_records
+
+    @property
+    def nobody_lacks_records(self) -> bool:
+        """Whether nobody has lost any with its power, or everybody has all of them again."""
+        return not self._someone_lacks_records or self.all_are_in_sync()
 
     def all_are_in_sync(self) -> bool:
         """Whether all nodes run, and none of their replicas is out of sync."""
