@@ -10,6 +10,7 @@ has lost records (KIP-966).  Where each record is fsynced, power may be lost at 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from broker.metadata.image import NO_LEADER
 from protocol.records.batch import RecordBatch, read_batch, read_batches
 from storage.partition_log import PartitionLog
 from tests.simulation.ledger import Partition
@@ -92,6 +93,11 @@ class Watch:
                     )
                 known[topic.id, index] = epochs
                 self._same_decision(topic.id, index, partition, node)
+                if partition.leader not in (NO_LEADER, *partition.isr):
+                    raise InvariantBroken(
+                        "only_who_is_in_sync_leads",
+                        f"{topic.name}-{index}: leader {partition.leader}, ISR {partition.isr}",
+                    )
 
     def _same_decision(self, topic_id: bytes, index: int, partition: "PartitionImage", node: "Node") -> None:
         """All processes know the same ISR of the same partition epoch."""

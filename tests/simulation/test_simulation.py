@@ -26,11 +26,8 @@ FOUND: dict[str, str] = {
 }
 """Seeds that have failed once, and why."""
 
-SHOW_SOON = (
-    "acks_all_is_answered_at_once",
-    "the_leader_lets_followers_join_by_itself",
-    "transactions_are_stable_at_once",
-)
+SHOW_LATE = ("replicas_are_not_compared", "a_new_leader_takes_all_that_it_has_for_committed")
+"""Mistakes that need more time than there is here; the command has ``--mistakes`` for all."""
 
 
 def check(history: History) -> Outcome:
@@ -96,12 +93,10 @@ def test_what_went_wrong_once(seed: str) -> None:
     check(make_history(seed))
 
 
-@pytest.mark.parametrize("mistake", SHOW_SOON)
+@pytest.mark.parametrize("mistake", sorted(MISTAKES.keys() - set(SHOW_LATE)))
 @pytest.mark.slow
 def test_a_mistake_shows(mistake: str) -> None:
-    """Those that show in one of the first histories; the command has ``--mistakes`` for all."""
-    assert mistake in MISTAKES
-    assert history_that_shows(mistake, 5) is not None, "no invariant sees it"
+    assert history_that_shows(mistake, 20) is not None, "no invariant sees it"
 
 
 def test_a_failure_is_shortened_to_the_faults_that_matter() -> None:
