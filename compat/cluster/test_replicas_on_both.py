@@ -19,7 +19,10 @@ from compat.cluster.nodes import OTTLA_ID, SMALL_CLUSTER, OttlaBroker, OttlaNode
 from compat.librdkafka import IDEMPOTENT
 from compat.oracle.java import run_tool
 from compat.oracle.kafka import KafkaNode
+from compat.python_kafka_python.sockets import close_forgotten_sockets
 from compat.waiting import wait_until
+
+close_forgotten_sockets()
 
 KAFKA_ID = 2
 BOTH = {OTTLA_ID, KAFKA_ID}

@@ -19,6 +19,7 @@ from compat.python_kafka_python.common import (
     to_native,
     to_native_offsets,
 )
+from compat.python_kafka_python.sockets import close_forgotten_sockets
 from compat.scenarios.python.client import (
     Admin,
     Client,
@@ -31,6 +32,8 @@ from compat.scenarios.python.client import (
     TransactionalProducer,
     not_offered,
 )
+
+close_forgotten_sockets()
 
 
 class NewConsumer(KafkaPythonConsumer):

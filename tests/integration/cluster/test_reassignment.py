@@ -9,10 +9,13 @@ from confluent_kafka.cimpl import NewTopic
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
+from compat.python_kafka_python.sockets import close_forgotten_sockets
 from compat.waiting import wait_until
 from ottla.cluster import Cluster
 from tests.integration.cluster.promises import broken_promises, differing_replicas
 from tests.integration.cluster.traffic import NumberedRecords, Reader, write_last_words
+
+close_forgotten_sockets()
 
 pytestmark = pytest.mark.slow
 
