@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import trio
 
@@ -135,41 +135,27 @@ async def _run_until_signal(
     file_system: FileSystem,
 ) -> None:
     stop = trio.Event()
-    _ignore_after(stop)
-    with trio.open_signal_receiver(*STOPPING) as signals:
-        async with trio.open_nursery() as nursery:
+    token = trio.lowlevel.current_trio_token()
 
-            async def stop_at_signal() -> None:
-                # To the end: Trio raises anew what nobody has taken, and that would end the process.
-                async for number in signals:
-                    if not stop.is_set():
-                        services.log.info(f"stopping after {signal.Signals(number).name}")
-                        stop.set()
+    def begin_to_stop(number: int) -> None:
+        if not stop.is_set():
+            services.log.info(f"stopping after {signal.Signals(number).name}")
+            stop.set()
 
-            nursery.start_soon(stop_at_signal)
-            await serve(
-                services, config, stop, cluster_id=cluster_id, on_ready=on_ready, file_system=file_system
-            )
-            nursery.cancel_scope.cancel()
-    for number in STOPPING:
-        # The interpreter, which ends now, would give a handler's place to the default.
-        signal.signal(number, signal.SIG_IGN)
+    def handle(number: int, _frame: object) -> None:
+        # Who asks twice would kill what cleans up behind a stopped broker; who asks without end would
+        # interrupt one handler by the next until the stack is full.
+        for each in STOPPING:
+            signal.signal(each, signal.SIG_IGN)
+        token.run_sync_soon(begin_to_stop, number)
 
-
-def _ignore_after(stop: trio.Event) -> None:
-    """Let a signal that comes after ``stop`` do nothing, also when Trio does not listen any more.
-
-    Who asks twice would otherwise kill what cleans up behind a stopped broker.
-    """
-    for each in STOPPING:
-        before = signal.getsignal(each)
-
-        def handle(number: int, _frame: object, before: Any = before) -> None:
-            if not stop.is_set():
-                signal.signal(number, before)
-                signal.raise_signal(number)
-
-        signal.signal(each, handle)
+    before = {each: signal.signal(each, handle) for each in STOPPING}
+    try:
+        await serve(services, config, stop, cluster_id=cluster_id, on_ready=on_ready, file_system=file_system)
+    finally:
+        for each, handler in before.items():
+            if signal.getsignal(each) is handle:
+                signal.signal(each, handler)
 
 
 async def serve(

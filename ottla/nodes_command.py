@@ -7,6 +7,7 @@ listens, and holds what it wants to hear before it does anything.
 import argparse
 import json
 import os
+import queue
 import secrets
 import shutil
 import signal
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -153,7 +154,9 @@ class Supervisor:
         self._ready_file = ready_file
         self._log = log
         self._passing_on: list[threading.Thread] = []
-        self._stop = threading.Event()
+        self._is_stopping = False
+        self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
+        """By a signal.  Its handler interrupts who waits here, and an Event's lock would be taken then."""
         self._turn = threading.Lock()
         """Held while a process is started or ended: one after the other."""
         self._reported: set[str] = set()
@@ -182,10 +185,19 @@ class Supervisor:
         return 0
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and self._stop.is_set():
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._woken.put(None)
+        elif number == signal.SIGINT:
             signal.signal(number, signal.SIG_IGN)  # what follows is quick, and must not be cut short
             raise KeyboardInterrupt
-        self._stop.set()
+
+    def _stops_within(self, seconds: float) -> bool:
+        """Wait so long, or until it is to stop."""
+        if not self._is_stopping:
+            with suppress(queue.Empty):
+                self._woken.get(timeout=seconds)
+        return self._is_stopping
 
     def _start(self) -> bool:
         """False if the start was called off."""
@@ -201,7 +213,7 @@ class Supervisor:
                 self._start_node(name)
         for node in self._cluster.nodes.values():
             while node.state is State.STARTING:
-                if self._stop.wait(WATCH_SECONDS / 10):
+                if self._stops_within(WATCH_SECONDS / 10):
                     return False
             if node.state is not State.RUNNING:
                 raise ClusterError(f"{node.name} has ended instead of starting")
@@ -235,7 +247,7 @@ class Supervisor:
 
     def _watch(self) -> None:
         """Tell of nodes that end although nobody asked them to: the others go on."""
-        while not self._stop.wait(WATCH_SECONDS):
+        while not self._stops_within(WATCH_SECONDS):
             for node in self._cluster.nodes.values():
                 if node.state is State.FAILED and node.name not in self._reported:
                     self._reported.add(node.name)
@@ -292,7 +304,7 @@ class Supervisor:
             if action not in doing:
                 raise ClusterError(f"{action} is nothing that can be done to a node")
             with self._turn:
-                if self._stop.is_set():
+                if self._is_stopping:
                     raise ClusterError("the cluster stops")
                 self._log.info(f"{action} {node.name}, as `ottla nodes` asks")
                 doing[action]()
