@@ -99,7 +99,7 @@ class BrokerLife:
             return
         session_seconds: float = services.config.get("broker.session.timeout.ms") / 1000
         self._heard_at = started_at = trio.current_time()
-        if self._is_unregistered:  # it leads nothing, and nobody has leave for it
+        if self._is_left_out:  # it leads nothing, and nobody has leave for it
             self.lifecycle.end()
         else:
             self.lifecycle.leave()
@@ -229,12 +229,6 @@ class BrokerLife:
         return any(broker.in_controlled_shutdown and not broker.fenced for broker in others)
 
     @property
-    def _is_unregistered(self) -> bool:
-        """Whether an operator has unregistered it, while its own node is the controller."""
-        services = self._services
-        return services.quorum.is_leader and services.node_id not in services.image.brokers
-
-    @property
     def _is_known_as_unfenced(self) -> bool:
         own = self._services.image.brokers.get(self._services.node_id)
         return own is not None and not own.fenced
@@ -273,23 +267,32 @@ class BrokerLife:
         changed.set()
 
     def _follow(self, image: "MetadataImage", changes: "MetadataChanges") -> None:
-        """Register again when the cluster has lost, or does not rightly know, this broker."""
+        """Register again when the cluster does not rightly know this broker.
+
+        One that an operator has unregistered while it runs stays out, as Kafka's does: its heartbeats are
+        refused from then on.
+        """
         lifecycle = self.lifecycle
         own = image.brokers.get(self._services.node_id)
         if own is not None and own.epoch == lifecycle.broker_epoch:
             self._was_seen = True
+        leads = self._services.quorum.is_leader
+        was_left_out, self._is_left_out = self._is_left_out, own is None and (self._was_seen or leads)
         self._wake()
-        if self._services.quorum.is_leader:
-            if own is None and not self._is_left_out and lifecycle.state is BrokerState.RUNNING:
-                self._services.log.warn(
-                    "this broker has been unregistered while it runs: no client is sent here until it is "
-                    "started again"
-                )
-            self._is_left_out = own is None
+        if lifecycle.state is not BrokerState.RUNNING:
             return
-        if not (self._was_seen and lifecycle.is_registered and lifecycle.state is BrokerState.RUNNING):
-            return
-        if own is None or not own.directories:
+        if self._is_left_out and not was_left_out:
+            self._services.log.warn(
+                "this broker has been unregistered while it runs: no client is sent here until it is "
+                "started again"
+            )
+        if (
+            own is not None
+            and not own.directories
+            and not leads
+            and self._was_seen
+            and lifecycle.is_registered
+        ):
             self._services.log.warn("the cluster does not know this broker as it is: it registers again")
             lifecycle.register_again()
             self._wake()

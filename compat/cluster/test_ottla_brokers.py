@@ -183,10 +183,18 @@ class TestLives:
         assert cluster.brokers() == BOTH
         produced(cluster.second.bootstrap, "afterwards", values)
 
-    def test_one_that_is_unregistered_while_it_lives_registers_again(self, cluster: Cluster) -> None:
+    def test_one_that_is_unregistered_while_it_lives_stays_out_until_it_is_started_again(
+        self, cluster: Cluster
+    ) -> None:
         cluster.create("known", 4)
         tool("kafka-cluster", cluster.first, "unregister", "--id", str(SECOND_ID), name_first=True)
-        wait_until(lambda: "registers again" in cluster.second.log(), "the second has seen it")
+        wait_until(
+            lambda: "has been unregistered while it runs" in cluster.second.log(), "the second sees it"
+        )
+        wait_until(lambda: "STALE_BROKER_EPOCH" in cluster.second.log(), "its heartbeats are refused")
+        cluster.wait_for_brokers({FIRST_ID})
+        assert cluster.second.stop() == 0
+        cluster.second.start()
         cluster.wait_for_brokers(BOTH)
         cluster.wait_until_in_sync("known", BOTH)
 

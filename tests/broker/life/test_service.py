@@ -206,14 +206,35 @@ class TestLeaving:
             assert life.state is BrokerState.SHUTTING_DOWN
 
 
-async def test_unregistered_while_it_runs_it_registers_again(autojump_clock: Clock) -> None:
+async def test_unregistered_while_it_runs_it_stays_out(autojump_clock: Clock) -> None:
+    at = Broker()
+    async with at.open() as life:
+        await life.wait_caught_up()
+        await life.serve()
+        at.elsewhere.heartbeat = lambda _: BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        for _ in range(2):
+            at.elsewhere.publish(image_of(), MetadataChanges())
+        await trio.sleep(10)
+        assert life.broker_epoch == EPOCH
+        assert len(at.elsewhere.times(BrokerRegistrationRequest)) == 1
+        assert len(at.elsewhere.times(BrokerHeartbeatRequest)) > 5
+        assert not life.serves
+        assert at.node.lines.getvalue().count("this broker has been unregistered while it runs") == 1
+        before = trio.current_time()
+        await life.leave()
+        assert trio.current_time() == before
+        assert life.state is BrokerState.SHUTTING_DOWN
+
+
+async def test_without_directories_it_registers_again(autojump_clock: Clock) -> None:
+    """So it is known when feature levels that know directories come to a cluster (KIP-858)."""
     at = Broker()
     async with at.open() as life:
         await life.wait_caught_up()
         await life.serve()
         at.elsewhere.registration = lambda: BrokerRegistrationResponse(broker_epoch=EPOCH + 5)
         for _ in range(2):
-            at.elsewhere.publish(image_of(), MetadataChanges())
+            at.elsewhere.publish(image_of(broker(NODE_ID, epoch=EPOCH, directories=0)), MetadataChanges())
         await trio.sleep(1)
         assert life.broker_epoch == EPOCH + 5
         assert len(at.elsewhere.times(BrokerRegistrationRequest)) == 2
