@@ -18,6 +18,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,16 @@ HOST: Final = "127.0.0.1"
 
 DESCRIPTION: Final = "cluster.json"
 """What a cluster is made of; beside the folders of its nodes."""
+
+REPLICATION_FACTORS: Final = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
+"""Of the brokers' own topics."""
+
+REPLICAS_MAX: Final = 3
+"""What these settings are by default."""
 
 LOCK: Final = "cluster.lock"
 """Held by the process that looks after the nodes."""
@@ -307,6 +318,7 @@ class Cluster:
         self._described = described
         self._environment["CLUSTER_ID"] = described["cluster.id"]
         self._advertised = advertised or {}
+        self._environment = _replicas_of_internal_topics(nodes, properties_file) | self._environment
         self.nodes = {
             node.name: node
             for node in (
@@ -507,6 +519,24 @@ def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
         if port not in found and port not in beside and not _is_taken(port):
             found.append(port)
     return found
+
+
+def _replicas_of_internal_topics(nodes: int, properties_file: str | None) -> dict[str, str]:
+    """Variables that say how many replicas the brokers' own topics get, unless the file does.
+
+    A first client may come before all nodes have registered, and what is then there would be too few for
+    ever.  Settings win over variables.
+    """
+    told = ""
+    if properties_file is not None:
+        with suppress(OSError):  # each node tells that it cannot read it
+            told = Path(properties_file).read_text("utf-8", "replace")
+    replicas = str(min(nodes, REPLICAS_MAX))
+    return {
+        f"KAFKA_{name.upper().replace('.', '_')}": replicas
+        for name in REPLICATION_FACTORS
+        if name not in told
+    }
 
 
 def _is_description(found: object) -> bool:

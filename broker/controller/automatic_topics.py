@@ -121,7 +121,7 @@ class AutomaticTopics:
             return _creatable(
                 name,
                 get("offsets.topic.num.partitions"),
-                _at_most_registered(image, get("offsets.topic.replication.factor")),
+                self._replicas(image, "offsets.topic.replication.factor"),
                 {
                     "cleanup.policy": "compact",
                     "compression.type": "producer",
@@ -132,7 +132,7 @@ class AutomaticTopics:
             return _creatable(
                 name,
                 get("transaction.state.log.num.partitions"),
-                _at_most_registered(image, get("transaction.state.log.replication.factor")),
+                self._replicas(image, "transaction.state.log.replication.factor"),
                 {
                     "cleanup.policy": "compact",
                     "compression.type": "uncompressed",
@@ -145,7 +145,7 @@ class AutomaticTopics:
             return _creatable(
                 name,
                 get("share.coordinator.state.topic.num.partitions"),
-                _at_most_registered(image, get("share.coordinator.state.topic.replication.factor")),
+                self._replicas(image, "share.coordinator.state.topic.replication.factor"),
                 {
                     "cleanup.policy": "delete",
                     "compression.type": "producer",
@@ -161,6 +161,19 @@ class AutomaticTopics:
             get("default.replication.factor") if is_set("default.replication.factor") else BY_DEFAULT,
             settings,
         )
+
+    def _replicas(self, image: MetadataImage, setting: str) -> int:
+        """Of one of the broker's own topics: where it is set, there is none before there are so many brokers.
+
+        Kafka waits for three if nothing is set, and one node must work out of the box.  Brokers that are
+        fenced count: they may just be starting, and one replica would be too few for ever.
+        """
+        config = self._services.config
+        wanted: int = config.get(setting)
+        if config.is_set(setting):
+            return wanted
+        registered = sum(not broker.in_controlled_shutdown for broker in image.brokers.values())
+        return max(1, min(wanted, registered))
 
 
 def _creatable(
@@ -182,15 +195,6 @@ def refusal(answer: "CreateTopicsResponse", name: str) -> KafkaError | None:
         if topic.name == name and topic.error_code:
             return KafkaError(ErrorCode(topic.error_code), topic.error_message)
     return None
-
-
-def _at_most_registered(image: MetadataImage, replication_factor: int) -> int:
-    """One node must work out of the box: Kafka would wait for two more.
-
-    Brokers that are fenced count: they may just be starting, and one replica would be too few for ever.
-    """
-    registered = sum(not broker.in_controlled_shutdown for broker in image.brokers.values())
-    return max(1, min(replication_factor, registered))
 
 
 def _ignore(outcome: KafkaError | None) -> None:

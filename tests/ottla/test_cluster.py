@@ -11,12 +11,15 @@ from compat.cluster.quorum import METADATA, ask
 from compat.raw_client import RawClient
 from compat.waiting import wait_until
 from ottla.cluster import Cluster, ClusterError, State
+from protocol.error_codes import ErrorCode
 from protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartitionData,
     DescribeQuorumRequestTopicData,
     DescribeQuorumResponse,
 )
+from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 ENVIRONMENT = clean_environment()
 
@@ -57,6 +60,39 @@ def test_a_node_is_stopped_killed_and_started_by_name(cluster: Cluster) -> None:
     assert state() is State.RUNNING
     with pytest.raises(ClusterError, match="node-1 is running already"):
         cluster.start("node-1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", [None, 1])
+def test_a_first_client_that_comes_before_all_nodes_waits_for_them(tmp_path: Path, told: int | None) -> None:
+    """Else what is committed would have one replica for ever, unless that is what somebody wants."""
+    file = tmp_path / "server.properties"
+    file.write_text("" if told is None else f"offsets.topic.replication.factor={told}\n")
+    cluster = Cluster(tmp_path / "cluster", 2, properties_file=str(file), environment=ENVIRONMENT)
+    address = cluster.node("1").address
+
+    def coordinator_error() -> ErrorCode:
+        request = FindCoordinatorRequest(coordinator_keys=["g"])
+        (found,) = ask(address, request, FindCoordinatorResponse, 4).coordinators
+        return ErrorCode(found.error_code)
+
+    def replicas() -> set[int]:
+        request = MetadataRequest(topics=[MetadataRequestTopic(name="__consumer_offsets")])
+        (topic,) = ask(address, request, MetadataResponse, 8).topics
+        return {len(partition.replica_nodes) for partition in topic.partitions}
+
+    try:
+        cluster.start("1").wait_ready()
+        if told is None:
+            for _ in range(3):
+                assert coordinator_error() is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert replicas() == set()
+            cluster.start("2").wait_ready()
+        wait_until(lambda: coordinator_error() is ErrorCode.NONE, "there is a coordinator")
+        assert replicas() == {told or 2}
+        cluster.stop_all()
+    finally:
+        cluster.kill_all()
 
 
 @pytest.mark.slow

@@ -188,3 +188,26 @@ async def test_internal_topics_have_replicas_on_brokers_that_are_just_starting(n
     await carry_out(node)
     partitions = node.image.topics["__consumer_offsets"].partitions
     assert {(each.leader, len(each.replicas), each.isr) for each in partitions} == {(1, 3, (1,))}
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("__consumer_offsets", "offsets.topic.replication.factor"),
+        ("__transaction_state", "transaction.state.log.replication.factor"),
+        ("__share_group_state", "share.coordinator.state.topic.replication.factor"),
+    ],
+)
+async def test_an_internal_topic_waits_for_as_many_brokers_as_are_asked_for(name: str, setting: str) -> None:
+    node = ControllerNode({setting: "3"})
+    node.start()
+    register(node, broker(2))
+    outcomes: list[KafkaError | None] = []
+    node.services.automatic_topics.ensure(name, outcomes.append)
+    await carry_out(node)
+    assert [outcome.code for outcome in outcomes if outcome] == [ErrorCode.INVALID_REPLICATION_FACTOR]
+    register(node, broker(3))
+    node.services.automatic_topics.ensure(name, outcomes.append)
+    await carry_out(node)
+    assert outcomes[1:] == [None]
+    assert {len(partition.replicas) for partition in node.image.topics[name].partitions} == {3}
