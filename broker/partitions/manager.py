@@ -505,7 +505,7 @@ class PartitionManager:
             self._follow(topic)
         if self._fetchers is not None and changes.brokers:
             self._fetchers.brokers_changed(changes.brokers)
-        self._change_settings(changes)
+        self._change_settings(image, changes)
 
     def _follow(self, topic: TopicImage) -> None:
         """Make, lead, follow or drop the replicas of a topic that is new or has changed."""
@@ -584,25 +584,29 @@ class PartitionManager:
         replica = topic.name, index
         return replica in self.places.lost and self.places.lost[replica] in (None, topic.id)
 
-    def _change_settings(self, changes: MetadataChanges) -> None:
+    def _change_settings(self, image: MetadataImage, changes: MetadataChanges) -> None:
         names = {name for kind, name in changes.configs if kind == ResourceType.TOPIC}
         all_topics = any(kind == ResourceType.BROKER for kind, _ in changes.configs)
         if all_topics or METADATA_VERSION in changes.features:
             self._cordon()
-        if not names and not all_topics:
-            return
-        for leader in self.open_leaders:
-            if all_topics or leader.topic in names:
-                settings = self.settings_of(leader.topic)
-                if settings is not leader.settings:
-                    leader.change_settings(settings)
-        for follower in self.open_followers:
-            if all_topics or follower.topic in names:
-                settings = self.settings_of(follower.topic)
-                if settings is not follower.settings:
-                    follower.change_settings(settings)
+        for replica in self._opened(image, None if all_topics else names):
+            settings = self.settings_of(replica.topic)
+            if settings is not replica.settings:
+                replica.change_settings(settings)
         if all_topics and self._fetchers is not None:
             self._fetchers.apply_settings()
+
+    def _opened(self, image: MetadataImage, topics: Iterable[str] | None) -> "list[Leader | Follower]":
+        """Replicas that are open; of these topics, or all."""
+        if topics is None:
+            return [*self.open_leaders, *self.open_followers]
+        opened: list[Leader | Follower] = []
+        for name in topics:
+            topic = image.topics.get(name)
+            for index in range(0 if topic is None else len(topic.partitions)):
+                replica = name, index
+                opened += filter(None, (self._leaders.get(replica), self._followers.get(replica)))
+        return opened
 
     def _cordon(self) -> None:
         """Follow ``cordoned.log.dirs``."""
