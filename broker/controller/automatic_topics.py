@@ -166,14 +166,16 @@ class AutomaticTopics:
         """Of one of the broker's own topics: where it is set, there is none before there are so many brokers.
 
         Kafka waits for three if nothing is set, and one node must work out of the box.  Brokers that are
-        fenced count: they may just be starting, and one replica would be too few for ever.
+        fenced count, as they do where replicas are placed: they may just be starting, or be away for a
+        moment, and one replica would be too few for ever.
         """
         config = self._services.config
         wanted: int = config.get(setting)
         if config.is_set(setting):
             return wanted
-        registered = sum(not broker.in_controlled_shutdown for broker in image.brokers.values())
-        return max(1, min(wanted, registered))
+        from broker.controller.topics import usable_brokers
+
+        return max(1, min(wanted, len(usable_brokers(image))))
 
 
 def _creatable(

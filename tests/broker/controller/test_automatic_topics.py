@@ -190,6 +190,32 @@ async def test_internal_topics_have_replicas_on_brokers_that_are_just_starting(n
     assert {(each.leader, len(each.replicas), each.isr) for each in partitions} == {(1, 3, (1,))}
 
 
+async def test_internal_topics_have_replicas_on_brokers_that_were_stopped_for_a_moment(
+    node: ControllerNode,
+) -> None:
+    """A clean stop leaves the broker fenced, and still in the shutdown that it has finished."""
+    stopped = [broker(number, fenced=True) for number in (2, 3)]
+    for record in stopped:
+        record.in_controlled_shutdown = True
+    register(node, *stopped)
+    node.services.automatic_topics.create(["__consumer_offsets"])
+    await carry_out(node)
+    partitions = node.image.topics["__consumer_offsets"].partitions
+    assert {(each.leader, len(each.replicas), each.isr) for each in partitions} == {(1, 3, (1,))}
+
+
+async def test_internal_topics_do_without_brokers_that_take_no_replicas(node: ControllerNode) -> None:
+    """One is about to stop, the other's only directory is cordoned: to wait for them would be in vain."""
+    stopping, cordoned = broker(2), broker(3)
+    stopping.in_controlled_shutdown = True
+    cordoned.cordoned_log_dirs = cordoned.log_dirs
+    register(node, stopping, cordoned)
+    node.services.automatic_topics.create(["__consumer_offsets"])
+    await carry_out(node)
+    partitions = node.image.topics["__consumer_offsets"].partitions
+    assert {each.replicas for each in partitions} == {(1,)}
+
+
 @pytest.mark.parametrize(
     ("name", "setting"),
     [
