@@ -206,12 +206,6 @@ class ShareService:
     # What is stored
 
     def _load(self, held: HeldPartition) -> None:
-        def read(error: KafkaError | None) -> None:
-            if error is not None:
-                self._end(held, error)
-            else:
-                self._ask(held, ReadState(held.key, held.leader_epoch), loaded)
-
         def loaded(outcome: Outcome) -> None:
             if held.ended is not None:
                 return
@@ -234,7 +228,7 @@ class ShareService:
             held.wake()
             self._bury(held, dead_letters)
 
-        self.services.automatic_topics.ensure(SHARE_GROUP_STATE, read)
+        self._ask(held, ReadState(held.key, held.leader_epoch), loaded)
 
     def _write(
         self, held: HeldPartition, stored: Sequence[StateBatch], done: Callable[[KafkaError | None], None]
@@ -264,8 +258,15 @@ class ShareService:
         done: Callable[[Outcome], None],
         retries: int = 0,
     ) -> None:
-        """Ask the share coordinator, again if it is not ready; ``done`` hears the outcome, maybe at once."""
+        """Ask the share coordinator, again if it is not ready; ``done`` hears the outcome, maybe at once.
+
+        It is not ready either while its topic cannot be made: enough brokers may be there the next time.
+        """
         ticket = Ticket(lambda code: Outcome(code, REFUSAL_TEXTS.get(code)))
+
+        def ask(_: KafkaError | None) -> None:
+            ask_coordinator(self.services, question, ticket)  # which says so if there is no topic
+            ticket.then(settled)
 
         def settled() -> None:
             outcome = ticket.outcome
@@ -274,8 +275,7 @@ class ShareService:
             else:
                 done(outcome)
 
-        ask_coordinator(self.services, question, ticket)
-        ticket.then(settled)
+        self.services.automatic_topics.ensure(SHARE_GROUP_STATE, ask)
 
     async def _ask_later(
         self,

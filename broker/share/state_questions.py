@@ -89,10 +89,12 @@ StateQuestion: TypeAlias = InitializeState | ReadState | WriteState | ReadStateS
 
 
 def ask_coordinator(services: "Services", question: StateQuestion, ticket: Ticket[Outcome]) -> None:
-    """Ask the share coordinator of the question's key, which may be another broker."""
+    """Ask the share coordinator of the question's key, which may be another broker, or none for now."""
     coordinator, key = services.share_coordinator, question.key
     place = services.image.partition(SHARE_GROUP_STATE, coordinator.partition_for(key.text))
-    if place is None or place.leader == services.node_id:
+    if place is None:
+        ticket.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    elif place.leader == services.node_id:
         count = coordinator.partition_count_of(key.topic_id)
         coordinator.ask_about(key, ticket, lambda machine, now: question.decide(machine, count, ticket, now))
     elif services.image.is_alive(place.leader):
@@ -109,12 +111,12 @@ async def ask_each(
     Each share partition is asked about once.
     """
     await trio.lowlevel.checkpoint()  # a shard may have asked for this, and be busy still
-    await _state_topic_made(services)
     outcomes: dict[SharePartitionKey, Outcome] = {}
     waiting = list(questions)
     for attempt in range(RETRIES_MAX + 1):
         if attempt:
             await trio.sleep(RETRY_SECONDS)
+        await _state_topic_made(services)
         tickets = [(question.key, Ticket(Outcome)) for question in waiting]
         for question, (_, ticket) in zip(waiting, tickets, strict=True):
             ask_coordinator(services, question, ticket)
@@ -128,6 +130,10 @@ async def ask_each(
 
 
 async def _state_topic_made(services: "Services") -> None:
+    """See to it that there is a share coordinator, if that can be.
+
+    Otherwise the next attempt tries again: there may be as many brokers by then as the topic needs.
+    """
     made = trio.Event()
 
     def told(error: KafkaError | None) -> None:

@@ -72,6 +72,7 @@ class Desk:
         epoch: int,
         *acknowledged: tuple[int, int, int],
         error: ErrorCode = ErrorCode.NONE,
+        wait_ms: int = 100,
     ) -> Any:
         """What ``member`` acquires: first and last offset, and how often it was delivered."""
         batches = [
@@ -83,7 +84,7 @@ class Desk:
             group_id="g",
             member_id=member,
             share_session_epoch=epoch,
-            max_wait_ms=100,
+            max_wait_ms=wait_ms,
             min_bytes=1,
             max_records=100,
             batch_size=100,
@@ -91,7 +92,7 @@ class Desk:
         )
         answer = self.broker.begin(request, 2)
         if isinstance(answer, Waiting):
-            await trio.sleep(0.1)
+            await trio.sleep(wait_ms / 1000)
             if not answer.is_answered:
                 answer.expire()
             answer = await answer.wait()
@@ -114,10 +115,17 @@ class Desk:
         return [(each.start_offset, each.lag) for topic in group.topics for each in topic.partitions]
 
     async def alter(self, offset: int) -> ErrorCode:
+        """Move the group; the error is the group's or, if there is none, the partition's."""
         partition = AlterShareGroupOffsetsRequestPartition(start_offset=offset)
         topic = AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[partition])
-        answer = await self.ask(AlterShareGroupOffsetsRequest(group_id="g", topics=[topic]), 0)
-        return ErrorCode(answer.error_code)
+        answer = self.broker.begin(AlterShareGroupOffsetsRequest(group_id="g", topics=[topic]), 0)
+        if isinstance(answer, Waiting):
+            with trio.fail_after(60):  # the share coordinator may be asked again
+                answer = await answer.wait()
+        if answer.error_code:
+            return ErrorCode(answer.error_code)
+        ((partition_answer,),) = [topic.partitions for topic in answer.responses]
+        return ErrorCode(partition_answer.error_code)
 
     async def delete_group(self) -> ErrorCode:
         (result,) = (await self.ask(DeleteGroupsRequest(groups_names=["g"]), 2)).results

@@ -11,6 +11,7 @@ from broker.network.call import Call
 from broker.network.waiting import NotYet, Waiting
 from broker.share.coordinator import ShareCoordinator
 from broker.share.fetching import FIRST_READ_BYTES
+from broker.share.state_questions import RETRY_SECONDS
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.delete_share_group_offsets import (
@@ -188,6 +189,31 @@ async def test_a_fetch_that_waits_is_told_that_records_cannot_be_read(
             await trio.sleep(0.05)
             it.broker.broker.produce("t", some_batch(1))
         assert await it.fetch("b", 1) == [(10, 10, 1)]
+
+
+async def test_without_the_state_topic_there_is_no_coordinator(autojump_clock: MockClock) -> None:
+    """Why the topic cannot be made is the operator's business; members and tools are to try again."""
+    async with desk() as it:
+        it.broker.topic_maker.refusal = KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR)
+        assert await it.fetch("a", 0) == [], "the coordinator is asked for some seconds"
+        error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert await it.fetch("a", 1, error=error, wait_ms=60_000) == []
+        assert await it.alter(5) is error
+        assert await it.standing() == []
+
+
+async def test_the_state_topic_is_made_as_soon_as_that_can_be(autojump_clock: MockClock) -> None:
+    async with desk() as it:
+        it.broker.topic_maker.refusal = KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR)
+        async with trio.open_nursery() as nursery:
+
+            async def let_it_be_made() -> None:
+                await trio.sleep(RETRY_SECONDS * 1.5)
+                it.broker.topic_maker.refusal = None
+
+            nursery.start_soon(let_it_be_made)
+            assert await it.alter(5) is ErrorCode.NONE
+        assert await it.fetch("a", 0) == [(5, 9, 1)]
 
 
 async def test_a_state_topic_whose_disk_has_failed_is_left_alone(
