@@ -139,6 +139,11 @@ class ClassicGroup:
     def is_empty(self) -> bool:
         return self.state is GroupState.EMPTY
 
+    @property
+    def is_simple(self) -> bool:
+        """Whether it has never had members: there is no record of it but its offsets."""
+        return self.protocol_type is None and self.is_empty and not self.pending
+
     def waiting_tickets(self) -> Iterator[Ticket[Any]]:
         return self.members.waiting_tickets()
 

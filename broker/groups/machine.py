@@ -87,14 +87,17 @@ class GroupMachine:
         kind = kind_told_of(record.key)
         group_id = _group_id_in(record)
         known = self.groups.get(group_id)
+        is_end = record.value is None and isinstance(record.key, kind.ended_by)
+        if is_end and (isinstance(known, kind.group) or _is_simple(known)):
+            # A simple group is the one that ends here, too, if what told of its kind was compacted away or
+            # left out: then only its offsets have been read.
+            del self.groups[group_id]
+            self._timers.forget(group_id)
+            return
         if not isinstance(known, kind.group):
             if record.value is None:
                 return  # the end of a group that has gone, or is of another kind by now
             known = None  # offsets that were read before have made a classic group without members
-        if record.value is None and isinstance(record.key, kind.ended_by):
-            del self.groups[group_id]
-            self._timers.forget(group_id)
-            return
         if known is None or (kind.is_told_whole and not self._is_live):
             known = self.groups[group_id] = kind.make(group_id, self.settings, self.cluster)
         known.apply(record.key, record.value)
@@ -203,6 +206,10 @@ class GroupMachine:
             group.forget_topics(topics.keys(), last)
         last.reply(ticket, None)
         return in_batches(tombstones, TOMBSTONES_PER_BATCH, last)
+
+
+def _is_simple(group: Group | None) -> bool:
+    return isinstance(group, ClassicGroup) and group.is_simple
 
 
 def _group_id_in(record: StoredRecord) -> str:

@@ -10,6 +10,7 @@ from broker.coordination.record_codec import RecordCodec
 from broker.coordination.replay import Replay
 from broker.groups.classic import ClassicGroup
 from broker.groups.cluster import Cluster
+from broker.groups.consumer import ConsumerGroup
 from broker.groups.machine import CODEC, GroupMachine
 from broker.groups.settings import GroupSettings
 from broker.metadata.image import empty_image
@@ -18,12 +19,14 @@ from protocol.records.builder import build_batch
 from protocol.records.compression import Compression
 from protocol.records.control import EndTransactionMarker, build_end_transaction_marker
 from protocol.stored.group_records import (
+    ConsumerGroupMetadataKey,
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
 from tests.broker.coordination.fake_log import FakeLog
+from tests.broker.coordination.group_lives import GROUPS, TOLD, Partition, random_lives, state_of
 from tests.broker.groups.rooms import offsets_of, settled
 
 PLAIN = RecordCodec({2: GroupMetadataKey}, {2: GroupMetadataValue})
@@ -138,7 +141,7 @@ def test_leaving_out_what_is_replaced_changes_nothing(seed: int, turn: int) -> N
     worth = {group for group, _, _ in offsets_of(every)} | settled(latest).keys()
     assert settled(latest) == {group: value for group, value in settled(every).items() if group in worth}
     for group in "ab":
-        assert set(latest.offsets.pending_partitions(group)) >= set(every.offsets.pending_partitions(group))
+        assert set(latest.offsets.pending_partitions(group)) == set(every.offsets.pending_partitions(group))
 
 
 @pytest.mark.parametrize("is_compacted", [True, False])
@@ -160,6 +163,67 @@ def test_a_tombstone_that_is_replaced_still_ends_what_a_transaction_has_begun(is
     )
     log.append(a_commit(key, None))
     assert replayed(log, is_compacted=is_compacted).groups == {}
+
+
+@pytest.mark.parametrize("turn", range(10))
+def test_leaving_out_what_is_replaced_changes_no_kind_of_group(seed: int, turn: int) -> None:
+    for history in range(60):
+        log = random_lives(random.Random(f"{seed} {turn} {history}"), steps=60).log
+        every, latest = replayed(log, is_compacted=False), replayed(log)
+        assert offsets_of(latest) == offsets_of(every)
+        for group in GROUPS:
+            assert set(latest.offsets.pending_partitions(group)) == set(
+                every.offsets.pending_partitions(group)
+            )
+        assert state_of(latest) == {
+            group_id: state
+            for group_id, state in state_of(every).items()
+            if group_id in latest.groups or not is_forgotten_by_compaction(every, group_id)
+        }, f"history {history}"
+
+
+def is_forgotten_by_compaction(machine: GroupMachine, group_id: str) -> bool:
+    """Whether the group only had offsets, and has none left: there is nothing of it in the log any more."""
+    group = machine.groups[group_id]
+    return (
+        isinstance(group, ClassicGroup)
+        and group.is_simple
+        and not list(machine.offsets.partitions_of(group_id))
+    )
+
+
+@pytest.mark.parametrize("is_compacted", [True, False])
+@pytest.mark.parametrize("kind", TOLD)
+def test_a_deleted_group_is_gone_even_if_only_its_offsets_are_read(kind: type, is_compacted: bool) -> None:
+    """Its records are left out, and the transaction's are not: they make a classic group at first."""
+    partition = Partition()
+    partition.write(*TOLD[kind]("a", "m", 1))
+    partition.commit("a", 0, 5, producer_id=7)
+    partition.end_transaction(7, is_commit=True)
+    partition.empty("a")
+    partition.forget_offsets("a")
+    partition.end("a")
+    assert replayed(partition.log, is_compacted=is_compacted).groups == {}
+
+
+@pytest.mark.parametrize("is_compacted", [True, False])
+def test_offsets_outlive_their_group_as_a_classic_one(is_compacted: bool) -> None:
+    partition = Partition()
+    partition.write(*TOLD[ConsumerGroup]("a", "m", 1))
+    partition.commit("a", 0, 5, producer_id=7)
+    partition.end_transaction(7, is_commit=True)
+    partition.end("a")
+    machine = replayed(partition.log, is_compacted=is_compacted)
+    assert isinstance(machine.groups["a"], ClassicGroup)
+    assert machine.groups["a"].is_simple
+    assert list(offsets_of(machine)) == [("a", "t", 0)]
+
+
+def test_the_end_of_another_kind_leaves_a_group_that_has_had_members() -> None:
+    partition = Partition()
+    partition.write(*TOLD[ClassicGroup]("a", "m", 1))
+    partition.write(StoredRecord(ConsumerGroupMetadataKey(group_id="a"), None))
+    assert isinstance(replayed(partition.log).groups["a"], ClassicGroup)
 
 
 def test_the_log_of_this_test_is_well_formed(chance: random.Random) -> None:
