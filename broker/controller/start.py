@@ -15,6 +15,7 @@ from broker.controller.brokers import (
 from broker.controller.elections import TopicRules
 from broker.controller.service import ControllerService
 from broker.errors import StartupError
+from broker.life.own_epoch import own_broker_epoch
 from broker.metadata.features import METADATA_VERSION_MAX, SUPPORTED_FEATURES, default_levels
 from broker.metadata.feed import MetadataFeed
 from broker.metadata.image import METADATA_VERSION, Endpoint, MetadataImage, ResourceType
@@ -192,12 +193,13 @@ def stop_controller(services: "Services", node: Node) -> int:
     broker = image.brokers.get(services.node_id)
     if broker is None:  # unregistered while it ran: there is nobody to fence
         return NO_EPOCH
-    if services.controller.is_active:
+    epoch = own_broker_epoch(services)
+    if services.controller.is_active and broker.epoch == epoch:
         raft = services.controller.raft
         _append(raft, stop_only_broker(raft.latest, broker.id, broker.epoch).records)
         raft.flush()
         raft.feed.image = raft.latest
-    return broker.epoch
+    return epoch
 
 
 def topic_rules(services: "Services", image: MetadataImage) -> TopicRules:

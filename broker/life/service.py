@@ -40,14 +40,15 @@ class BrokerLife:
         self._changed = trio.Event()
         self._heard_at = trio.current_time()
         self._was_seen = False
-        """Whether the cluster's metadata has named this broker as it registered last."""
+        """Whether the cluster's metadata have named this broker as it registered last."""
         self._is_left_out = False
-        """Whether this node's own controller has been told to forget the broker."""
+        """Whether they did, and do not any more: it was unregistered, and its id may be another process's."""
         self._refusal: KafkaError | None = None
         self.lifecycle = Lifecycle(heartbeat_interval_ms=services.config.get("broker.heartbeat.interval.ms"))
         own = services.image.brokers.get(services.node_id)
         if services.quorum.is_leader and own is not None:
             self.lifecycle.adopt(own.epoch)
+            self._was_seen = True
             self.incarnation_id = own.incarnation_id
             """Of this run of the broker, whenever it registers."""
         else:
@@ -99,12 +100,13 @@ class BrokerLife:
             return
         session_seconds: float = services.config.get("broker.session.timeout.ms") / 1000
         self._heard_at = started_at = trio.current_time()
-        if self._is_left_out:  # it leads nothing, and nobody has leave for it
-            self.lifecycle.end()
-        else:
-            self.lifecycle.leave()
+        self.lifecycle.leave()
         self._wake()
         while self.state is not BrokerState.SHUTTING_DOWN:
+            if self._is_left_out:  # it leads nothing, and nobody has leave for it
+                self.lifecycle.end()
+                self._wake()
+                break
             give_up_at = min(self._heard_at + session_seconds, started_at + LEAVE_SECONDS_MAX)
             if trio.current_time() >= give_up_at:
                 services.log.warn("the broker goes without leave: its controller has none for it")
@@ -160,8 +162,8 @@ class BrokerLife:
         )
         if answer.error_code:
             raise KafkaError(ErrorCode(answer.error_code))
-        self._was_seen = False
         lifecycle.registered(answer.broker_epoch)
+        self._was_seen = self._is_known  # the metadata may be here before the answer
         services.log.info(f"registered with broker epoch {answer.broker_epoch}")
 
     async def _send_heartbeat(self) -> None:
@@ -230,8 +232,13 @@ class BrokerLife:
 
     @property
     def _is_known_as_unfenced(self) -> bool:
+        return self._is_known and not self._services.image.brokers[self._services.node_id].fenced
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the metadata name this process's registration."""
         own = self._services.image.brokers.get(self._services.node_id)
-        return own is not None and not own.fenced
+        return own is not None and own.epoch == self.lifecycle.broker_epoch
 
     @property
     def _rests(self) -> bool:
@@ -274,25 +281,20 @@ class BrokerLife:
         """
         lifecycle = self.lifecycle
         own = image.brokers.get(self._services.node_id)
-        if own is not None and own.epoch == lifecycle.broker_epoch:
-            self._was_seen = True
-        leads = self._services.quorum.is_leader
-        was_left_out, self._is_left_out = self._is_left_out, own is None and (self._was_seen or leads)
+        is_known = self._is_known
+        self._was_seen |= is_known
+        was_left_out = self._is_left_out
+        self._is_left_out = self._was_seen and lifecycle.is_registered and not is_known
         self._wake()
         if lifecycle.state is not BrokerState.RUNNING:
             return
         if self._is_left_out and not was_left_out:
-            self._services.log.warn(
-                "this broker has been unregistered while it runs: no client is sent here until it is "
-                "started again"
-            )
-        if (
-            own is not None
-            and not own.directories
-            and not leads
-            and self._was_seen
-            and lifecycle.is_registered
-        ):
+            what = "this broker has been unregistered while it runs"
+            if own is not None:
+                what = f"another process has registered as broker {own.id}, whose session was over"
+            self._services.log.warn(f"{what}: no client is sent here until it is started again")
+        lacks_directories = is_known and own is not None and not own.directories
+        if lacks_directories and lifecycle.is_registered and not self._services.quorum.is_leader:
             self._services.log.warn("the cluster does not know this broker as it is: it registers again")
             lifecycle.register_again()
             self._wake()

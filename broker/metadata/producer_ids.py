@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from broker.controller.producer_ids import BLOCK_SIZE, ProducerIdBlock
+from broker.life.own_epoch import own_broker_epoch
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 
@@ -85,7 +86,7 @@ class ProducerIds:
 
         self._is_fetching = True
         services.channel.submit(
-            AllocateProducerIdsRequest(broker_id=broker.id, broker_epoch=broker.epoch),
+            AllocateProducerIdsRequest(broker_id=broker.id, broker_epoch=own_broker_epoch(services)),
             self._fetched_block,
             timeout_seconds=PATIENCE_SECONDS,
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import trio
 
 from broker.errors import ErrorCode, KafkaError
+from broker.life.own_epoch import own_broker_epoch
 
 if TYPE_CHECKING:
     from broker.services import Services
@@ -88,7 +89,7 @@ class Assignments:
         if broker is None:
             self._answered(sent, KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED))
             return
-        request = _request(services.node_id, broker.epoch, sent)
+        request = _request(services.node_id, own_broker_epoch(services), sent)
         services.channel.submit(request, lambda answer: self._answered(sent, answer))
 
     def _answered(

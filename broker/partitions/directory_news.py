@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from broker.errors import ErrorCode, KafkaError
+from broker.life.own_epoch import own_broker_epoch
 from broker.metadata.features import writes_cordoned_directories
 from broker.partitions.assignments import RETRY_SECONDS
 
@@ -67,7 +68,7 @@ def _heartbeat(
         raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED)
     return BrokerHeartbeatRequest(
         broker_id=broker.id,
-        broker_epoch=broker.epoch,
+        broker_epoch=own_broker_epoch(services),
         current_metadata_offset=image.offset,
         want_fence=broker.fenced,
         offline_log_dirs=list(offline),

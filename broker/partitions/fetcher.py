@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import trio
 
 from broker.coordination.partitioning import java_string_hash
+from broker.life.own_epoch import own_broker_epoch
 from broker.metadata.features import replica_fetch_version, replica_list_offsets_version
 from broker.metadata.image import NO_LEADER
 from broker.network.node_client import NodeUnreachable
@@ -69,8 +70,6 @@ RETRY_SECONDS: Final = 1.0
 
 QUOTA_SECONDS_MAX: Final = 1.0
 """The longest that a throttled partition rests: the limit may be another one by then."""
-
-UNKNOWN_BROKER_EPOCH: Final = -1
 
 Key: TypeAlias = tuple[bytes, int]
 """Topic id and partition."""
@@ -315,7 +314,9 @@ class Fetcher:
         for topic_id, partition in forgotten:
             forgotten_topics.setdefault(topic_id, []).append(partition)
         return FetchRequest(
-            replica_state=ReplicaState(replica_id=self._services.node_id, replica_epoch=self._broker_epoch()),
+            replica_state=ReplicaState(
+                replica_id=self._services.node_id, replica_epoch=own_broker_epoch(self._services)
+            ),
             max_wait_ms=config.get("replica.fetch.wait.max.ms"),
             min_bytes=config.get("replica.fetch.min.bytes"),
             max_bytes=config.get("replica.fetch.response.max.bytes"),
@@ -327,10 +328,6 @@ class Fetcher:
                 for topic_id, some in forgotten_topics.items()
             ],
         )
-
-    def _broker_epoch(self) -> int:
-        registered = self._services.image.brokers.get(self._services.node_id)
-        return UNKNOWN_BROKER_EPOCH if registered is None else registered.epoch
 
     # What is answered
 

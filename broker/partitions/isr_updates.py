@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from broker.life.own_epoch import own_broker_epoch
 from broker.metadata.image import BrokerImage
 from broker.partitions.leader import Leader
-from broker.partitions.replication import ANY_BROKER_EPOCH, IsrProposal, Replication
+from broker.partitions.replication import IsrProposal, Replication
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.alter_partition import (
@@ -105,7 +106,6 @@ class IsrUpdates:
 
     def _request(self, asked: Mapping[TopicIdPartition, tuple[Leader, IsrProposal]]) -> AlterPartitionRequest:
         node_id = self._services.node_id
-        this_broker = self._services.image.brokers.get(node_id)
         topics: dict[bytes, AlterPartitionRequestTopicData] = {}
         for (topic_id, partition), (_, proposal) in asked.items():
             topic = topics.setdefault(topic_id, AlterPartitionRequestTopicData(topic_id=topic_id))
@@ -122,7 +122,7 @@ class IsrUpdates:
             )
         return AlterPartitionRequest(
             broker_id=node_id,
-            broker_epoch=ANY_BROKER_EPOCH if this_broker is None else this_broker.epoch,
+            broker_epoch=own_broker_epoch(self._services),
             topics=list(topics.values()),
         )
 

@@ -154,7 +154,9 @@ class ControllerNode:
         self.services.automatic_topics = AutomaticTopics(self.services)
         own = self.image.brokers.get(self.services.node_id)
         if own is not None:
-            self.services.life = cast(BrokerLife, SimpleNamespace(incarnation_id=own.incarnation_id))
+            self.services.life = cast(
+                BrokerLife, SimpleNamespace(incarnation_id=own.incarnation_id, broker_epoch=own.epoch)
+            )
         return self.image
 
     def _node(self) -> Node:

@@ -12,10 +12,12 @@ from broker.controller.start import Node
 from broker.errors import KafkaError, StartupError
 from broker.life.channel import ControllerChannel
 from broker.life.heartbeat import BrokerState
+from broker.life.own_epoch import own_broker_epoch
 from broker.life.service import LINGER_SECONDS, BrokerLife, open_life
 from broker.metadata.feed import Publish
 from broker.metadata.image import MetadataImage
 from broker.metadata.replay import MetadataChanges
+from broker.partitions.directory_news import report_offline
 from broker.raft.quorum import Quorum
 from protocol.error_codes import ErrorCode
 from protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -224,6 +226,53 @@ async def test_unregistered_while_it_runs_it_stays_out(autojump_clock: Clock) ->
         await life.leave()
         assert trio.current_time() == before
         assert life.state is BrokerState.SHUTTING_DOWN
+
+
+async def test_a_process_that_has_taken_its_id_is_not_mistaken_for_it(autojump_clock: Clock) -> None:
+    """It was paused, perhaps, for longer than its session, and somebody has started another one."""
+    at = Broker()
+    async with at.open() as life:
+        at.services.life = life
+        await life.wait_caught_up()
+        await life.serve()
+        at.elsewhere.heartbeat = lambda _: BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        at.elsewhere.publish(image_of(broker(NODE_ID, epoch=EPOCH + 5)), MetadataChanges())
+        await trio.sleep(10)
+        assert not life.serves
+        assert own_broker_epoch(at.services) == life.broker_epoch == EPOCH
+        assert at.node.lines.getvalue().count(f"another process has registered as broker {NODE_ID}") == 1
+        directory_id = at.node.directory.id
+        assert directory_id is not None
+        with pytest.raises(KafkaError, match="STALE_BROKER_EPOCH"):
+            await report_offline(at.services, directory_id)
+        assert at.elsewhere.asked[-1][1].broker_epoch == EPOCH
+        before = trio.current_time()
+        await life.leave()
+        assert trio.current_time() == before
+
+
+async def test_unregistered_while_it_leaves_it_goes_at_once(autojump_clock: Clock) -> None:
+    at = Broker()
+    async with at.open() as life:
+        await life.serve()
+        at.elsewhere.heartbeat = lambda _: BrokerHeartbeatResponse(is_caught_up=True)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(life.leave)
+            await trio.sleep(1)
+            assert life.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
+            at.elsewhere.publish(image_of(), MetadataChanges())
+            before = trio.current_time()
+        assert trio.current_time() == before
+
+
+async def test_metadata_that_come_before_the_answer_count(autojump_clock: Clock) -> None:
+    at = Broker()
+    at.elsewhere.has_unfenced = True
+    at.services.metadata.image = image_of(broker(NODE_ID, epoch=EPOCH))
+    async with at.open() as life:
+        await life.serve()
+        at.elsewhere.publish(image_of(), MetadataChanges())
+        assert "this broker has been unregistered while it runs" in at.node.lines.getvalue()
 
 
 async def test_without_directories_it_registers_again(autojump_clock: Clock) -> None:
