@@ -67,8 +67,8 @@ EXPECTED_FAILURES = (StartupError, ConfigError, ListenError, QuorumMismatch, Sto
 """What can be wrong with settings, ports, files and the disk.  Each says it in one line."""
 
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-"""The signals that stop the broker gracefully."""
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that stop the broker gracefully; the last one comes when a terminal is closed."""
 
 
 class Ready(NamedTuple):
@@ -87,7 +87,7 @@ def run(
     on_ready: Callable[[Ready], None],
     file_system: FileSystem | None = None,
 ) -> int:
-    """Serve until SIGTERM or SIGINT; return the process's exit status.
+    """Serve until SIGTERM, SIGINT or SIGHUP; return the process's exit status.
 
     ``cluster_id`` is for directories that are not formatted yet; a directory that belongs to another
     cluster is refused.  ``levels`` are those of loggers that do not begin with their own.
@@ -149,7 +149,11 @@ async def _run_until_signal(
             signal.signal(each, signal.SIG_IGN)
         token.run_sync_soon(begin_to_stop, number)
 
-    before = {each: signal.signal(each, handle) for each in STOPPING}
+    before = {
+        each: signal.signal(each, handle)
+        for each in STOPPING
+        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN  # as nohup wants it
+    }
     try:
         await serve(services, config, stop, cluster_id=cluster_id, on_ready=on_ready, file_system=file_system)
     finally:

@@ -14,11 +14,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -150,29 +151,25 @@ class Node:
         own = None if output is not None else self.log_file.open("ab")
         self._log_begin = None if own is None else own.tell()
         try:
-            # A signal from the terminal is for who looks after the nodes, and stops them in their order.
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output if own is None else own,
-                stderr=subprocess.STDOUT if own is not None or log is None else log,
-                env=dict(environment),
-                start_new_session=True,
-            )
+            with _undisturbed():
+                # A signal from the terminal is for who looks after the nodes, and stops them in their order.
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output if own is None else own,
+                    stderr=subprocess.STDOUT if own is not None or log is None else log,
+                    env=dict(environment),
+                    start_new_session=True,
+                )
+                self._pid_file.write_text(f"{self._process.pid} {os.getpid()}\n")
         finally:
             if own is not None:
                 own.close()
-        self._pid_file.write_text(f"{self._process.pid} {os.getpid()}\n")
 
     def check_ports(self) -> None:
         """Raises ClusterError if another process has a port that this node wants."""
         for listener in self._settings["listeners"].split(","):
-            port = int(listener.rpartition(":")[2])
-            if _is_taken(port):
-                raise ClusterError(
-                    f"{self.name} cannot start: another process has its port {port}; end that, "
-                    "or let --port name other ports"
-                )
+            _check_port(int(listener.rpartition(":")[2]), self.id)
 
     def left_behind(self) -> int | None:
         """The process of this node, if whoever started it has died before it; None without one."""
@@ -252,8 +249,9 @@ class Node:
     def _end(self, number: int) -> None:
         self._is_ending = True
         self._signal(number)
-        if self._is_paused:  # a paused process does not hear of its end
-            self.resume()
+        if self._is_paused and self._process is not None:
+            self._is_paused = False
+            self._process.send_signal(signal.SIGCONT)  # else it does not hear of its end; it may have come
 
     def _signal(self, number: int) -> None:
         if self.pid is None:
@@ -301,6 +299,10 @@ class Cluster:
         if described is None:
             nodes = NODES if nodes is None else nodes
             described = {"cluster.id": wanted_id or _new_id(), **self._choose_ports(nodes, port)}
+            for number, node_port in enumerate(described["ports"], 1):
+                _check_port(
+                    node_port, number
+                )  # before there is a folder, which would keep the number of nodes
             self._make_folder()
         elif wanted_id not in (None, described["cluster.id"]):
             raise ClusterError(
@@ -410,9 +412,10 @@ class Cluster:
 
     def kill_all(self) -> None:
         """``kill -9`` to every node that runs."""
-        for node in self.nodes.values():
-            if node.pid is not None:
-                node.kill()
+        with _undisturbed():
+            for node in self.nodes.values():
+                if node.pid is not None:
+                    node.kill()
 
     def __enter__(self) -> "Cluster":
         try:
@@ -510,6 +513,14 @@ def running_nodes(folder: Path) -> Sequence[str]:
         return []
 
 
+def _check_port(port: int, number: int) -> None:
+    if _is_taken(port):
+        raise ClusterError(
+            f"node-{number} cannot start: another process has its port {port}; end that, "
+            "or let --port name other ports"
+        )
+
+
 def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
     """``count`` ports on which nothing listens, other than those ``beside`` them."""
     found: list[int] = []
@@ -519,6 +530,23 @@ def free_ports(count: int, *, beside: Sequence[int] = ()) -> list[int]:
         if port not in found and port not in beside and not _is_taken(port):
             found.append(port)
     return found
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait until this is done: a process that is lost on the way would run for ever."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield  # it comes elsewhere
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _replicas_of_internal_topics(nodes: int, properties_file: str | None) -> dict[str, str]:

@@ -117,15 +117,22 @@ class Handover:
         """What is in the way, as far as is known, for who loses patience."""
 
     async def run(self) -> None:
-        """Return when the node leads, alone among the voters.  Raises HandoverRefused or NodeUnreachable."""
+        """Return when the node leads, alone among the voters if it did not lead several already.
+
+        Raises HandoverRefused or NodeUnreachable.
+        """
         target = await self._find_target()
         quorum = await self._describe()
         address = await self._find_controller(quorum)
         await self._check_lists(address)
+        if quorum.leader_id == self._to and len(quorum.voters) > 2:  # Kafka has completed its quorum
+            others = ", ".join(str(voter) for voter in quorum.voter_ids if voter != self._to)
+            self._say(f"node {self._to} is the controller already; {others} vote, too")
+            return
         # At most two vote at a time, as Ottla's nodes expect it.
-        others = [voter for voter in quorum.voters if not voter.is_same(target)]
-        for voter in [each for each in others if each.id != quorum.leader_id]:
-            await self._let_go(voter)
+        for voter in quorum.voters:
+            if not voter.is_same(target) and voter.id != quorum.leader_id:
+                await self._let_go(voter)
         if not quorum.votes(target):
             await self._until(partial(self._add, target, address))
             self._say(f"node {self._to} votes")

@@ -43,6 +43,9 @@ EXIT_FAILURE: Final = 1
 
 EXIT_INTERRUPTED: Final = 130
 
+STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that stop all nodes; the last one comes when a terminal is closed."""
+
 STREAMS: Final = ("stdout", "stderr")
 """Of a node, and of this process: what one prints on one goes to the other's of that name."""
 
@@ -155,6 +158,8 @@ class Supervisor:
         self._log = log
         self._passing_on: list[threading.Thread] = []
         self._is_stopping = False
+        self._is_interruptible = False
+        """Whether a second SIGINT ends what is going on: not where a process might be lost."""
         self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
         """By a signal.  Its handler interrupts who waits here, and an Event's lock would be taken then."""
         self._turn = threading.Lock()
@@ -164,14 +169,14 @@ class Supervisor:
 
     def run(self) -> int:
         """Until SIGINT or SIGTERM; returns the exit status.  A second SIGINT kills nodes that still stop."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._signalled)
+        for number in STOPPING:
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+                signal.signal(number, self._signalled)
         try:
             with self._control():
-                if not self._start():
-                    return EXIT_FAILURE
-                self._watch()
-                with self._turn:
+                if self._start():
+                    self._watch()
+                with self._turn, self._interruptible():
                     self._cluster.stop_all()
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
@@ -188,9 +193,17 @@ class Supervisor:
         if not self._is_stopping:
             self._is_stopping = True
             self._woken.put(None)
-        elif number == signal.SIGINT:
-            signal.signal(number, signal.SIG_IGN)  # what follows is quick, and must not be cut short
+        elif number == signal.SIGINT and self._is_interruptible:
+            self._is_interruptible = False  # what follows is quick, and must not be cut short
             raise KeyboardInterrupt
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        try:
+            self._is_interruptible = True
+            yield
+        finally:
+            self._is_interruptible = False
 
     def _stops_within(self, seconds: float) -> bool:
         """Wait so long, or until it is to stop."""
@@ -201,7 +214,9 @@ class Supervisor:
 
     def _start(self) -> bool:
         """False if the start was called off."""
-        if names := self._cluster.end_left_behind():
+        with self._interruptible():
+            names = self._cluster.end_left_behind()
+        if names:
             self._log.info(f"stopped what an earlier start had left running: {', '.join(names)}")
         if moved_from := self._cluster.check_ports():
             self._log.warn(
