@@ -299,10 +299,9 @@ class Cluster:
         if described is None:
             nodes = NODES if nodes is None else nodes
             described = {"cluster.id": wanted_id or _new_id(), **self._choose_ports(nodes, port)}
+            # Before there is a folder, which would keep the number of nodes.
             for number, node_port in enumerate(described["ports"], 1):
-                _check_port(
-                    node_port, number
-                )  # before there is a folder, which would keep the number of nodes
+                _check_port(node_port, number)
             self._make_folder()
         elif wanted_id not in (None, described["cluster.id"]):
             raise ClusterError(

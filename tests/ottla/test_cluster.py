@@ -1,8 +1,11 @@
 import json
 import os
+import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +13,7 @@ from compat.broker_process import clean_environment
 from compat.cluster.quorum import METADATA, ask
 from compat.raw_client import RawClient
 from compat.waiting import wait_until
-from ottla.cluster import Cluster, ClusterError, State
+from ottla.cluster import Cluster, ClusterError, State, running_nodes
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -105,6 +108,25 @@ def test_what_a_node_does_without_being_asked(cluster: Cluster) -> None:
         node.wait_ready()
 
 
+def test_ctrl_c_waits_until_a_node_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the fork and the end of Popen it would leave a process that nobody knows."""
+    begin = subprocess.Popen
+
+    def interrupted(*arguments: Any, **others: Any) -> subprocess.Popen[bytes]:
+        process = begin(*arguments, **others)
+        signal.raise_signal(signal.SIGINT)
+        return process
+
+    monkeypatch.setattr("ottla.cluster.subprocess.Popen", interrupted)
+    cluster = Cluster(tmp_path / "cluster", 2, environment=ENVIRONMENT)
+    with pytest.raises(KeyboardInterrupt), cluster:
+        pass
+    monkeypatch.undo()
+    assert {node.state for node in cluster.nodes.values()} == {State.STOPPED}
+    assert running_nodes(cluster.folder) == []
+
+
+@pytest.mark.slow
 def test_the_same_cluster_again(tmp_path: Path) -> None:
     first = Cluster(tmp_path / "cluster", 3)
     again = Cluster(tmp_path / "cluster", 3)

@@ -7,13 +7,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from compat.broker_process import clean_environment
 from compat.waiting import wait_until
-from ottla.cluster import Cluster
+from ottla.cluster import Cluster, running_nodes
 
 pytestmark = pytest.mark.slow
 
@@ -239,3 +240,37 @@ def test_settings_that_each_node_has_of_its_own(tmp_path: Path) -> None:
     assert complained.startswith(
         "WARN  each node of a cluster has its own, so this is ignored: listeners, node.id\n"
     )
+
+
+def test_a_closed_terminal_stops_all_nodes(tmp_path: Path, supervisor: subprocess.Popen[str]) -> None:
+    supervisor.send_signal(signal.SIGHUP)
+    supervisor.communicate(timeout=60)
+    assert supervisor.returncode == 0
+    assert not (tmp_path / "ready").exists()
+    assert running_nodes(tmp_path / "cluster") == []
+
+
+@pytest.mark.parametrize("name", ["node-1", "node-2", "node-3"])
+def test_asked_twice_to_stop_while_it_starts_it_leaves_no_node_behind(tmp_path: Path, name: str) -> None:
+    """One signal comes when this node's process has just begun, the other while they are all being ended."""
+    folder = tmp_path / "cluster"
+    command = [*OTTLA, "--nodes", "3", "--data", str(folder), "--port", "0"]
+    output = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=output, stderr=output, env=ENVIRONMENT) as process:
+        while not (folder / name / "pid").exists():
+            assert process.poll() is None
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.003)
+        process.wait(60)
+    left = [int(file.read_text().split()[0]) for file in folder.glob("*/pid")]
+    assert [pid for pid in left if runs(pid)] == []
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
