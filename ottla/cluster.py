@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -552,12 +553,13 @@ def _replicas_of_internal_topics(nodes: int, properties_file: str | None) -> dic
     """Variables that say how many replicas the brokers' own topics get, unless the file does.
 
     A first client may come before all nodes have registered, and what is then there would be too few for
-    ever.  Settings win over variables.
+    ever.  What is set otherwise wins: other variables, and overrides.
     """
-    told = ""
+    told: set[str] = set()
     if properties_file is not None:
         with suppress(OSError):  # each node tells that it cannot read it
-            told = Path(properties_file).read_text("utf-8", "replace")
+            lines = Path(properties_file).read_text("utf-8", "replace").splitlines()
+            told = {re.split(r"[=:\s]", line.lstrip(), maxsplit=1)[0] for line in lines}
     replicas = str(min(nodes, REPLICAS_MAX))
     return {
         f"KAFKA_{name.upper().replace('.', '_')}": replicas

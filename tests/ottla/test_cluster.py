@@ -70,7 +70,7 @@ def test_a_node_is_stopped_killed_and_started_by_name(cluster: Cluster) -> None:
 def test_a_first_client_that_comes_before_all_nodes_waits_for_them(tmp_path: Path, told: int | None) -> None:
     """Else what is committed would have one replica for ever, unless that is what somebody wants."""
     file = tmp_path / "server.properties"
-    file.write_text("" if told is None else f"offsets.topic.replication.factor={told}\n")
+    file.write_text(f"{'#' if told is None else ' '}offsets.topic.replication.factor = {told}\n")
     cluster = Cluster(tmp_path / "cluster", 2, properties_file=str(file), environment=ENVIRONMENT)
     address = cluster.node("1").address
 
