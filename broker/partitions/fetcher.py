@@ -435,10 +435,14 @@ class Fetcher:
                     about=f"fetching of {name}",
                 )
         elif outcome is Outcome.FAILED:
-            self._services.log.warn(
+            line = (
                 f"{name} is not fetched from broker {self._leader_id} until another leadership: "
                 f"{follower.problem}"
             )
+            if follower.problem == ErrorCode.FENCED_LEADER_EPOCH.name:  # of all of its partitions, perhaps
+                self._services.log.warn_seldom(line, about=f"leaderships of broker {self._leader_id}")
+            else:
+                self._services.log.warn(line)
 
     def _give_up(self, follower: Follower, damage: StorageError) -> None:
         """As in Kafka, a log with which something unexpected is the matter holds up no others."""
