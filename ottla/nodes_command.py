@@ -168,7 +168,10 @@ class Supervisor:
         """Nodes whose unexpected end has been told."""
 
     def run(self) -> int:
-        """Until SIGINT or SIGTERM; returns the exit status.  A second SIGINT kills nodes that still stop."""
+        """Until SIGINT, SIGTERM or SIGHUP; returns the exit status.
+
+        A second SIGINT kills nodes that still stop.
+        """
         for number in STOPPING:
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
                 signal.signal(number, self._signalled)
@@ -218,6 +221,8 @@ class Supervisor:
             names = self._cluster.end_left_behind()
         if names:
             self._log.info(f"stopped what an earlier start had left running: {', '.join(names)}")
+        if self._is_stopping:
+            return False
         if moved_from := self._cluster.check_ports():
             self._log.warn(
                 f"the controller listens at {self._cluster.controller_address} from now on: "
