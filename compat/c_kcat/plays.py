@@ -185,7 +185,15 @@ def abort_a_transaction(stage: Stage) -> None:
     with running(stage, "-P", "-t", topic, "-X", identity, given=lines.encode()) as producing:
         uncommitted = stage.take(topic, 100)
         producing.interrupt()
-    produce(stage, topic, ["after", "that"], "-X", identity)
+
+    def produces() -> bool:
+        """On a busy machine kcat does not wait until what is open has been aborted."""
+        done = run(stage.address, "-P", "-t", topic, "-X", identity, given=b"after\nthat\n", check=False)
+        if done.exit_code:
+            expect_that("another concurrent operation" in done.errors, f"kcat says {done.errors!r}")
+        return not done.exit_code
+
+    wait_for(produces, "kcat has its transaction")
     found = payloads(consume(stage, topic, "-X", "isolation.level=read_committed"))
     expect(found, ["after", "that"], "values that are committed")
     everything = payloads(consume(stage, topic, "-X", "isolation.level=read_uncommitted"))
