@@ -26,7 +26,12 @@ FOUND: dict[str, str] = {
 }
 """Seeds that have failed once, and why."""
 
-SHOW_LATE = ("replicas_are_not_compared", "a_new_leader_takes_all_that_it_has_for_committed")
+SHOW_LATE = (
+    "the_leader_lets_late_followers_go_by_itself",
+    "replicas_are_not_compared",
+    "a_new_leader_takes_all_that_it_has_for_committed",
+    "a_broker_that_lost_its_power_stays_in_sync",
+)
 """Mistakes that need more time than there is here; the command has ``--mistakes`` for all."""
 
 
