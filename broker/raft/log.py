@@ -215,6 +215,11 @@ class MetadataLog:
                 offset = batch.next_offset
                 if batch.last_offset >= start:
                     yield batch
+        limit = self.end_offset if end is None else min(end, self.end_offset)
+        if offset < limit:  # an empty segment may be what says where the log ends
+            raise RecordsMissing(
+                self.directory, 0, f"the records from offset {offset} to {limit - 1} are missing", offset
+            )
 
     def apply_batch(self, replay: Replay | None, notes: KRaftNotes, batch: RecordBatch) -> KRaftNotes:
         """Apply one batch of the log; return ``notes`` with what it says of the quorum.

@@ -22,6 +22,8 @@ FOUND: dict[str, str] = {
     "77017": "a power cut left a hole between segments of a copied metadata log: no broker would start on it",
     "30265": "a simulated client left a transaction open for longer than the peace after the faults",
     "40628": "a controller decided something when its process had ended the partitions: the stop failed",
+    "65491": "a metadata log whose last segment was empty began behind a hole that a power cut had left",
+    "66442": "a leader lost its place before the simulation had seen how far it had committed",
     "696": "internal topics got one replica, because the other brokers were registered and still fenced",
 }
 """Seeds that have failed once, and why."""

@@ -177,15 +177,17 @@ class TestLoading:
         with pytest.raises(CorruptLog, match=f"offset {middle[1]} follows {middle[0] - 1}: records between"):
             node.start()
 
-    def test_behind_a_hole_a_copy_is_cut(self) -> None:
-        """Nobody had waited for its fsyncs, and the leader sends it again."""
+    @pytest.mark.parametrize("hole_from_end", [3, 2])
+    def test_behind_a_hole_a_copy_is_cut(self, hole_from_end: int) -> None:
+        """Nobody had waited for its fsyncs, and the leader sends it again; the last segment is empty."""
         world = World()
         log = MetadataLog(world.create(LogConfig(segment_bytes=200)), world.services)
         for number in range(6):
             record = FeatureLevelRecord(name=f"feature.{number}", feature_level=1)
             log.append([(record, 0)], epoch=1, now_ms=0)
-        hole = log.log.segments[1].base_offset
-        assert hole < log.log.segments[2].base_offset < log.end_offset
+        log.log.roll(now_ms=0)
+        hole = log.log.segments[-hole_from_end].base_offset
+        assert hole < log.log.segments[1 - hole_from_end].base_offset <= log.end_offset
         log.log.close()
         for name in world.names():
             if name.startswith(f"{hole:020d}."):
