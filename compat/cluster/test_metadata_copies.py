@@ -86,7 +86,8 @@ def test_what_is_new_comes_at_once(nodes: tuple[OttlaNode, KafkaNode]) -> None:
     _, kafka = nodes
     through = AdminClient({"bootstrap.servers": kafka.bootstrap})
     through.create_topics([NewTopic("new", 1, 1)])["new"].result(30)
-    assert "new" in through.list_topics(timeout=10).topics
+    # The controller answers without waiting for Kafka's copy, as Kafka's does.
+    wait_until(lambda: "new" in through.list_topics(timeout=10).topics, "Kafka knows it")
 
 
 def test_nobody_asks_in_a_tight_loop(nodes: tuple[OttlaNode, KafkaNode]) -> None:
