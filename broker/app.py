@@ -53,6 +53,7 @@ from broker.raft.voters import VoterEndpoint
 from broker.services import Services
 from broker.share.coordinator import open_share_coordinator
 from broker.share.host import open_share_host
+from broker.stopping import STOPPING, heeded_signals
 from broker.telemetry.service import TelemetryService
 from broker.transactions.service import open_transactions
 from storage.errors import DiskFailure, StorageError
@@ -65,10 +66,6 @@ Beside two producers of compressed batches it made a third client's median four 
 
 EXPECTED_FAILURES = (StartupError, ConfigError, ListenError, QuorumMismatch, StorageError, KafkaError)
 """What can be wrong with settings, ports, files and the disk.  Each says it in one line."""
-
-
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that stop the broker gracefully; the last one comes when a terminal is closed."""
 
 
 class Ready(NamedTuple):
@@ -149,11 +146,7 @@ async def _run_until_signal(
             signal.signal(each, signal.SIG_IGN)
         token.run_sync_soon(begin_to_stop, number)
 
-    before = {
-        each: signal.signal(each, handle)
-        for each in STOPPING
-        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN  # as nohup wants it
-    }
+    before = {each: signal.signal(each, handle) for each in heeded_signals()}
     try:
         await serve(services, config, stop, cluster_id=cluster_id, on_ready=on_ready, file_system=file_system)
     finally:

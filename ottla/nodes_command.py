@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from broker.config.value_types import ConfigError
 from broker.errors import StartupError
 from broker.logs import Log
+from broker.stopping import heeded_signals
 from ottla.cluster import HOST, STOP_TIMEOUT_SECONDS, Cluster, ClusterError, Node, State, running_nodes
 
 if TYPE_CHECKING:
@@ -42,9 +43,6 @@ REQUEST_BYTES_MAX: Final = 1 << 16
 EXIT_FAILURE: Final = 1
 
 EXIT_INTERRUPTED: Final = 130
-
-STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that stop all nodes; the last one comes when a terminal is closed."""
 
 STREAMS: Final = ("stdout", "stderr")
 """Of a node, and of this process: what one prints on one goes to the other's of that name."""
@@ -172,9 +170,8 @@ class Supervisor:
 
         A second SIGINT kills nodes that still stop.
         """
-        for number in STOPPING:
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
-                signal.signal(number, self._signalled)
+        for number in heeded_signals():
+            signal.signal(number, self._signalled)
         try:
             with self._control():
                 if self._start():

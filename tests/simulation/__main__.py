@@ -36,7 +36,7 @@ def main() -> int:
     if arguments.mistakes:
         return look_for_mistakes(arguments.seeds)
     start = time.process_time()
-    events = acknowledged = 0
+    events = acknowledged = failed = 0
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         history = make_history(str(seed), nodes=arguments.nodes, is_brief=arguments.brief)
         outcome = play(history)
@@ -45,6 +45,7 @@ def main() -> int:
         events += outcome.events
         acknowledged += outcome.acknowledged
         if outcome.failure is not None and arguments.go_on:
+            failed += 1
             print(f"seed {seed}: {outcome.failure!r}", flush=True)
         elif outcome.failure is not None:
             print(f"seed {seed} fails; repeat with --first {seed} --seeds 1")
@@ -57,11 +58,12 @@ def main() -> int:
         if seed % 100 == 0:
             print(f"\r{seed}", end="", file=sys.stderr, flush=True)
     seconds = time.process_time() - start
+    found = f"{failed} fail of" if failed else "all is well in"
     print(
-        f"all is well in {arguments.seeds} histories: {events} events, {acknowledged} batches acknowledged, "
+        f"{found} {arguments.seeds} histories: {events} events, {acknowledged} batches acknowledged, "
         f"{seconds:.1f} s"
     )
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

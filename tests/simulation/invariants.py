@@ -272,7 +272,7 @@ class Watch:
         self, producer: str, partition: Partition, base_offset: int, values: list[bytes]
     ) -> None:
         """What is acknowledged is committed, and lies where the broker says."""
-        data = self._committed_at(partition, base_offset)
+        data = self.committed.get(partition, {}).get(base_offset)
         found = None if data is None else [record.value for record in read_batch(data).records()]
         if found != values:
             raise InvariantBroken(
@@ -280,29 +280,9 @@ class Watch:
                 f"{producer}: {values} at {partition}, offset {base_offset}, where {found} is committed",
             )
 
-    def _committed_at(self, partition: Partition, base_offset: int) -> bytes | None:
-        """The batch at an offset, if somebody's high watermark was above it, or all who are in sync have it.
-
-        The leader that committed it may have lost its place before anybody looked at it.
-        """
-        data = self.committed.get(partition, {}).get(base_offset)
-        if data is not None:
-            return data
-        controller = self._world.nodes[0]
-        if not controller.is_ready or controller.services is None:
-            return None
-        topic, index = partition
-        held = set()
-        for member in controller.services.image.topics[topic].partitions[index].isr:
-            node = self._world.nodes[member - 1]
-            log = self._log(node, topic, index)
-            batches = () if log is None else self._batches(node, log, base_offset, log.log_end)
-            held.add(next((data for offset, data, _ in batches if offset == base_offset), None))
-        return held.pop() if len(held) == 1 else None
-
     def reader_sees(self, reader: str, partition: Partition, batch: RecordBatch, values: list[bytes]) -> None:
         """What a reader gets is committed; nothing of it belongs to a transaction that is not."""
-        if self._committed_at(partition, batch.base_offset) != bytes(batch.data):
+        if self.committed.get(partition, {}).get(batch.base_offset) != bytes(batch.data):
             raise InvariantBroken(
                 "readers_see_only_what_is_committed",
                 f"{reader} reads {values} at {partition}, offset {batch.base_offset}",

@@ -190,6 +190,7 @@ class Way:
     def send(self, data: bytes) -> None:
         if self._is_broken:
             return
+        self._network.timeline.before_each()  # it may tell of what the same event undoes again
         self._under_way.append(data)
         self._schedule()
         if self._network.has_cuts:

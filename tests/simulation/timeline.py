@@ -11,11 +11,11 @@ class Timeline:
     """Calls functions at their times; those of one time in the order in which they were asked for.
 
     ``before_each`` is called in front of each of them: whatever followed from the one before has happened
-    then, as far as no time had to pass for it.
+    then, as far as no time had to pass for it.  Who lets others know something in between calls it, too.
     """
 
     def __init__(self, before_each: Callable[[], None]) -> None:
-        self._before_each = before_each
+        self.before_each = before_each
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._scope: trio.CancelScope | None = None
@@ -37,7 +37,7 @@ class Timeline:
             self._scope = None
             now = trio.current_time()
             while due and due[0][0] <= now:
-                self._before_each()
+                self.before_each()
                 self.events += 1
                 heapq.heappop(due)[2]()
                 await trio.lowlevel.checkpoint()
