@@ -28,6 +28,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--brief", action="store_true", help="short histories, as in the tests")
+    parser.add_argument(
+        "--first-kinds", action="store_true", help="without the kinds of faults that came later"
+    )
     parser.add_argument("--lines", action="store_true", help="print all that happens")
     parser.add_argument("--whole", action="store_true", help="do not shorten the history that fails")
     parser.add_argument("--go-on", action="store_true", help="name all that fail, one a line")
@@ -38,7 +41,12 @@ def main() -> int:
     start = time.process_time()
     events = acknowledged = failed = 0
     for seed in range(arguments.first, arguments.first + arguments.seeds):
-        history = make_history(str(seed), nodes=arguments.nodes, is_brief=arguments.brief)
+        history = make_history(
+            str(seed),
+            nodes=arguments.nodes,
+            is_brief=arguments.brief,
+            has_later_kinds=not arguments.first_kinds,
+        )
         outcome = play(history)
         if arguments.lines:
             print("\n".join(outcome.lines))

@@ -32,17 +32,21 @@ class Kind(NamedTuple):
 
     begin: Begin
     weight: int
+    came_later: bool
+    """Chosen on its own, so that seeds from before its time show what they showed."""
 
 
 FAULTS: Final[dict[str, Kind]] = {}
 
 
-def fault(weight: int) -> Callable[[Callable[["World", "Node", Random, trio.Nursery], None]], None]:
+def fault(
+    weight: int, *, came_later: bool = False
+) -> Callable[[Callable[["World", "Node", Random, trio.Nursery], None]], None]:
     def add(happen: Callable[["World", "Node", Random, trio.Nursery], None]) -> None:
         def begin(world: "World", fault: Fault, nursery: trio.Nursery) -> None:
             happen(world, world.nodes[fault.node - 1], Random(fault.seed), nursery)
 
-        FAULTS[happen.__name__] = Kind(begin, weight)
+        FAULTS[happen.__name__] = Kind(begin, weight, came_later)
 
     return add
 
@@ -175,12 +179,15 @@ def refuse(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) 
     nursery.start_soon(come_back)
 
 
-@fault(0)
-def fill_disk(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
-    """Its disk takes only so much more, and then nothing, until somebody makes room.
+@fault(3, came_later=True)
+def suspend(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """Its process stands still for a while, as with SIGSTOP."""
+    nursery.start_soon(node.suspend, chance.choice((0.3, 3.0)) * chance.uniform(0.5, 1.5))
 
-    Not one of those that happen by chance: with it among them every seed would be another history.
-    """
+
+@fault(1, came_later=True)
+def fill_disk(world: "World", node: "Node", chance: Random, nursery: trio.Nursery) -> None:
+    """Its disk takes only so much more, and then nothing, until somebody makes room."""
     if not world.may_be_killed():  # where the metadata do not fit, the process ends
         return
     node.disk.fill(chance.choice((0, 100, 1000, 5000)))

@@ -26,6 +26,9 @@ BRIEF_SECONDS: Final = 1.5
 
 FAULTS_MAX: Final = 6
 
+LATER_FAULTS_MAX: Final = 2
+"""Of the kinds that came later."""
+
 FSYNCS_SHARE: Final = 0.25
 
 FOUR_NODES_SHARE: Final = 0.25
@@ -78,8 +81,10 @@ class Outcome(NamedTuple):
     acknowledged: int
 
 
-def make_history(seed: str, *, nodes: int = 3, is_brief: bool = False) -> History:
-    """The history of this seed."""
+def make_history(
+    seed: str, *, nodes: int = 3, is_brief: bool = False, has_later_kinds: bool = True
+) -> History:
+    """The history of this seed, with or without the kinds of faults that came later."""
     seconds = BRIEF_SECONDS if is_brief else FAULT_SECONDS
     chance = Random(f"{seed} history")
     fsyncs = nodes == 1 or chance.random() < FSYNCS_SHARE
@@ -89,14 +94,23 @@ def make_history(seed: str, *, nodes: int = 3, is_brief: bool = False) -> Histor
     if fsyncs:
         settings.append(("log.flush.interval.messages", "1"))
     topic_settings = tuple(SMALL_SEGMENTS.items()) if chance.random() < 0.5 else ()
-    names = list(FAULTS)
+    share = 0.5 if is_brief else 1
+    faults = _faults(chance, round(FAULTS_MAX * share), seconds, nodes, came_later=False)
+    if has_later_kinds:
+        chance = Random(f"{seed} later kinds")
+        faults += _faults(chance, round(LATER_FAULTS_MAX * share), seconds, nodes, came_later=True)
+    return History(seed, nodes, seconds, fsyncs, tuple(settings), topic_settings, tuple(sorted(faults)))
+
+
+def _faults(chance: Random, count_max: int, seconds: float, nodes: int, *, came_later: bool) -> list[Fault]:
+    names = [name for name, kind in FAULTS.items() if kind.came_later == came_later]
     weights = [FAULTS[name].weight for name in names]
     faults = []
-    for _ in range(chance.randint(0, round(FAULTS_MAX * (0.5 if is_brief else 1)))):
+    for _ in range(chance.randint(0, count_max)):
         name = chance.choices(names, weights)[0]
         at = round(chance.uniform(0.1, seconds), 3)
         faults.append(Fault(at, name, chance.randint(1, nodes), chance.getrandbits(32)))
-    return History(seed, nodes, seconds, fsyncs, tuple(settings), topic_settings, tuple(sorted(faults)))
+    return faults
 
 
 def play(history: History) -> Outcome:

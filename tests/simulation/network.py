@@ -34,7 +34,7 @@ class Network:
     """All hosts, and what lies between them.
 
     ``paused`` hosts send and receive nothing; ``blocked`` holds (from, to).  What is sent meanwhile arrives
-    afterwards, as TCP would send it again.
+    afterwards, as TCP would send it again.  What gets to a suspended process waits in its machine's buffers.
     """
 
     def __init__(self, timeline: Timeline, chance: Random, note: Note) -> None:
@@ -44,6 +44,8 @@ class Network:
         self.slow_share = SLOW_SHARE
         self.blocked: dict[tuple[str, str], None] = {}
         self.paused: dict[str, None] = {}
+        self._suspended: dict[str, list[Callable[[], None]]] = {}
+        """Hosts whose processes stand still, and what is to wake their tasks when they go on."""
         self.doors: dict[Address, MemoryDoor] = {}
         self.connections: dict[Connection, None] = {}
         self._to_cut: dict[frozenset[str], int] = {}
@@ -81,6 +83,23 @@ class Network:
         self.paused.pop(host, None)
         self._release()
 
+    def suspend(self, host: str) -> None:
+        """From now on no task of the process at this host is woken."""
+        self._suspended[host] = []
+
+    def go_on(self, host: str) -> None:
+        """Let its process see what has arrived meanwhile."""
+        for wake in self._suspended.pop(host, ()):
+            wake()
+        self._change()
+
+    def wake(self, host: str, wake: Callable[[], None]) -> None:
+        """Call ``wake``, at once or when the process at this host goes on."""
+        if host in self._suspended:
+            self._suspended[host].append(wake)
+        else:
+            wake()
+
     def heal(self) -> None:
         """Let everything through."""
         self.blocked.clear()
@@ -88,9 +107,12 @@ class Network:
         self._to_cut.clear()
         self._release()
 
+    def _change(self) -> None:
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
+
     def _release(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
+        self._change()
         for connection in tuple(self.connections):
             for way in connection.ways:
                 way.release()
@@ -126,7 +148,7 @@ class Network:
     async def connect(self, host: str, address: Address) -> "End":
         """A connection from ``host``.  Raises OSError if nobody listens there."""
         await trio.sleep(self.latency())
-        while self.is_held(host, address.host) or self.is_held(address.host, host):
+        while host in self._suspended or self.is_held(host, address.host) or self.is_held(address.host, host):
             await self._changed.wait()
             await trio.sleep(self.latency())
         door = self.doors.get(address)
@@ -315,6 +337,9 @@ class End:
         self.connection.forget_if_over()
 
     def _change(self) -> None:
+        self.connection.network.wake(self.host, self._wake)
+
+    def _wake(self) -> None:
         changed, self._changed = self._changed, trio.Event()
         changed.set()
 
@@ -369,7 +394,7 @@ class MemoryDoor:
 
     def knock(self, accepted: Accepted) -> None:
         self._waiting.append(accepted)
-        self._changed.set()
+        self._network.wake(self.address.host, lambda: self._changed.set())
 
     def accept(self) -> Accepted | None:
         return self._waiting.popleft() if self._waiting else None

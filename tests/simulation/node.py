@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar, cast
 
 import trio
+import trio.testing
 
 from broker.app import EXPECTED_FAILURES, Ready, serve
 from broker.config.broker_config import BrokerConfig
@@ -17,6 +18,7 @@ from broker.services import Services
 from storage.memory_filesystem import MemoryFileSystem
 from tests.simulation.clock import SimulatedClock
 from tests.simulation.network import HostTransport
+from tests.simulation.suspension import Suspension
 
 if TYPE_CHECKING:
     from storage.partition_log import FlushJob
@@ -120,6 +122,7 @@ class Node:
         self._stop = trio.Event()
         self._ended = trio.Event()
         self._transport: HostTransport | None = None
+        self._suspension: Suspension | None = None
 
     @property
     def is_running(self) -> bool:
@@ -206,11 +209,34 @@ class Node:
         self.disk.lose_power(chance, sector_bytes=SECTOR_BYTES)
 
     async def stop(self) -> None:
-        """Stop gracefully, and wait for that."""
+        """Stop gracefully, and wait for that; a process that stands still does not see the signal before."""
+        if self._suspension is not None:
+            await self._suspension.over.wait()
         if self.services is not None:
             self.world.note(f"stop node {self.id}")
             self._stop.set()
             await self._ended.wait()
+
+    async def suspend(self, seconds: float) -> None:
+        """As between SIGSTOP and SIGCONT: its tasks do nothing, and time goes on without them."""
+        await trio.testing.wait_all_tasks_blocked()
+        if self._scope is None or self._suspension is not None:
+            return
+        self.world.note(f"suspend node {self.id}")
+        self.world.network.suspend(self.host)
+        suspension = self._suspension = Suspension(self._scope)
+        try:
+            with trio.move_on_after(seconds):
+                await suspension.over.wait()
+        finally:
+            self._go_on(suspension)
+
+    def _go_on(self, suspension: Suspension | None) -> None:
+        if suspension is not None and self._suspension is suspension:
+            self.world.note(f"node {self.id} goes on")
+            self._suspension = None
+            self.world.network.go_on(self.host)
+            suspension.end()
 
     async def begin_peace(self) -> None:
         """Run from now on; a stop that has begun comes to its end before."""
@@ -236,6 +262,7 @@ class Node:
         if self._transport is not None:
             self._transport.is_dead = True
         self.world.network.lose(self.host, is_silent=is_silent)
+        self._go_on(self._suspension)
 
 
 def _without_cancellation(error: BaseException) -> BaseException | None:
