@@ -69,8 +69,10 @@ class Member(threading.Thread):
     def _read(self) -> None:
         """Read until the end, or until nothing comes any more.
 
-        librdkafka 2.16 now and then does not fetch one of its partitions any more when a broker that it had
-        taken for gone leads it again, and goes on with the others: somebody else must have it then.
+        When a partition's new leader dies before librdkafka 2.16 has compared epochs with it, librdkafka asks
+        the dead one twice a second for as long as it is away and does not ask who leads now (state
+        ``validate-epoch-wait``, as in its issue 4492); it goes on with the others.  Somebody else must have
+        the partition then.
         """
         heard = time.monotonic()
         while not self.ended.is_set() and time.monotonic() < heard + SILENCE_SECONDS:
