@@ -152,6 +152,8 @@ class CoordinatorService(ABC, Generic[M]):
         from broker.coordination.decision import Moment
         from broker.coordination.leader_log import LeaderLog
 
+        if self.nursery is None:  # the service ends, and this task may be told so a moment later
+            return
         self._to_begin.pop(partition, None)
         self._on_request.discard(partition)
         try:
@@ -176,7 +178,6 @@ class CoordinatorService(ABC, Generic[M]):
         self._shards[partition] = shard
         self._logs[partition] = log
         if shard.begin(log):
-            assert self.nursery is not None, "shards only begin while the service runs"
             self.nursery.start_soon(self._load, partition, shard)
         else:
             self.shard_is_ready(partition, shard)

@@ -97,8 +97,8 @@ class GroupService(CoordinatorService["GroupMachine"]):
     def _initialize_share_partitions(self, wanted: Initialize) -> None:
         from broker.share.initializing import initialize
 
-        assert self.nursery is not None, "shards run while the service does"
-        self.nursery.start_soon(initialize, self.services, wanted)
+        if self.nursery is not None:  # otherwise the service ends, and members ask for it again elsewhere
+            self.nursery.start_soon(initialize, self.services, wanted)
 
     def published(self, image: MetadataImage, changes: MetadataChanges) -> None:
         if "cluster" in self.__dict__:

@@ -48,22 +48,19 @@ class NodeBatches(Generic[Item]):
         nursery = self._nursery()
         if nursery is not None:  # otherwise the broker stops, and nobody waits any more
             queue = self._queues[broker_id] = deque((item,))
-            nursery.start_soon(self._serve, broker_id, queue)
+            nursery.start_soon(self._serve, broker_id, self._client(broker_id, nursery), queue)
 
-    async def _serve(self, broker_id: int, queue: "deque[Item]") -> None:
-        client = self._client(broker_id)
+    async def _serve(self, broker_id: int, client: "NodeClient", queue: "deque[Item]") -> None:
         try:
             while queue:
                 await self._exchange(broker_id, client, queue)
         finally:
             del self._queues[broker_id]
 
-    def _client(self, broker_id: int) -> "NodeClient":
+    def _client(self, broker_id: int, nursery: trio.Nursery) -> "NodeClient":
         client = self._clients.get(broker_id)
         if client is None:
             client = self._clients[broker_id] = self._services.nodes.new_client(broker_id, self._purpose)
-            nursery = self._nursery()
-            assert nursery is not None, "tasks of the service run while it does"
             nursery.start_soon(self._close_in_the_end, broker_id, client)
         return client
 

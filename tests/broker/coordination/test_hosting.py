@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from broker.network.waiting import Waiting
 from protocol.error_codes import ErrorCode
@@ -244,3 +244,16 @@ async def test_too_few_replicas_mean_that_the_coordinator_is_not_available(
             assert await commit_at(cluster, 1, 6) == ErrorCode.COORDINATOR_NOT_AVAILABLE
         await trio.sleep(2)
         assert await committed(cluster, 1) == (5, 0), "what could not be written never was"
+
+
+async def test_a_broker_that_stops_begins_nothing_more() -> None:
+    """Trio decides whose turn is first: that of the service which ends, or that of the task which begins."""
+    for _ in range(20):
+        async with several_brokers() as cluster:
+            make_topics(cluster)
+            assert await commit_at(cluster, 1, 5) == 0
+            cluster.move(GROUP_OFFSETS, 0, 2)
+            groups = cluster.brokers[2].groups
+            assert groups.nursery is not None
+            groups.nursery.cancel_scope.cancel()
+            await wait_all_tasks_blocked()

@@ -73,3 +73,19 @@ async def test_nobody_is_asked_when_the_service_has_ended() -> None:
     bench.batches.add(2, "a")
     await wait_all_tasks_blocked()
     assert not bench.requests
+
+
+async def test_what_is_asked_just_before_the_end_does_not_disturb_it() -> None:
+    async with trio.open_nursery() as nursery:
+        services = [nursery]
+        bench = Bench(None)
+        bench.batches = NodeBatches(
+            cast("Services", type("Stand-in", (), {"nodes": bench})),
+            lambda: services[0] if services else None,
+            "test",
+            bench.exchange,
+        )
+        bench.batches.add(2, "a")
+        services.clear()
+        nursery.cancel_scope.cancel()
+    assert bench.clients[2].is_closed
