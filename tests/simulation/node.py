@@ -178,8 +178,9 @@ class Node:
                 self.world.note(f"node {self.id} ends: {_reason(unexpected)}")
             elif unexpected is not None:
                 self.fail("the broker ended", unexpected)
-            if _holds_cancellation(error):
-                raise
+            cancellation = _cancellation(error)
+            if cancellation is not None:
+                raise cancellation from None  # what else went wrong has been told
         finally:
             ended.set()
             if self.services is services:
@@ -271,10 +272,10 @@ def _without_cancellation(error: BaseException) -> BaseException | None:
     return None if isinstance(error, trio.Cancelled) else error
 
 
-def _holds_cancellation(error: BaseException) -> bool:
+def _cancellation(error: BaseException) -> BaseException | None:
     if isinstance(error, BaseExceptionGroup):
-        return error.split(trio.Cancelled)[0] is not None
-    return isinstance(error, trio.Cancelled)
+        return error.split(trio.Cancelled)[0]
+    return error if isinstance(error, trio.Cancelled) else None
 
 
 def _is_expected(error: BaseException) -> bool:
