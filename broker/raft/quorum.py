@@ -240,9 +240,8 @@ class Quorum:
                 self._leader_address = address
             return True
         self.resign()
-        if epoch > self.epoch:
-            self.voted_id, self.voted_directory_id = NOBODY, ZERO_UUID
-        self._remember(epoch, leader_id)
+        voted = (NOBODY, ZERO_UUID) if epoch > self.epoch else (self.voted_id, self.voted_directory_id)
+        self._remember(epoch, leader_id, *voted)
         self._note(epoch, leader_id, address)
         return True
 
@@ -260,8 +259,7 @@ class Quorum:
         """
         assert epoch >= self.epoch, "an epoch that is over"
         self.resign()
-        self.voted_id, self.voted_directory_id = candidate_id, candidate_directory_id
-        self._remember(epoch, NOBODY)
+        self._remember(epoch, NOBODY, candidate_id, candidate_directory_id)
         self._note(epoch, NOBODY, None)
 
     def resign(self) -> None:
@@ -360,18 +358,20 @@ class Quorum:
             return self.is_leader
         return leader_id in (NOBODY, self.leader_id) or self.leader_id == NOBODY
 
-    def _remember(self, epoch: int, leader_id: int) -> None:
+    def _remember(self, epoch: int, leader_id: int, voted_id: int, voted_directory_id: bytes) -> None:
+        """Note it on disk first: if that fails, this node is still in its old epoch, with its vote there."""
         is_static = self.kraft_version == 0
         self.log.write_quorum_state(
             QuorumState(
                 leader_id=leader_id,
                 leader_epoch=epoch,
-                voted_id=self.voted_id,
-                voted_directory_id=self.voted_directory_id,
+                voted_id=voted_id,
+                voted_directory_id=voted_directory_id,
                 voters=tuple(voter.id for voter in self.voters) if is_static else (),
                 data_version=0 if is_static else 1,
             )
         )
+        self.voted_id, self.voted_directory_id = voted_id, voted_directory_id
 
     def _note(self, epoch: int, leader_id: int, address: Address | None) -> None:
         assert epoch >= self.epoch, "an epoch that is over"

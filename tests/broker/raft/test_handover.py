@@ -1,5 +1,6 @@
 """Two controllers, of which one takes over from the other: voters come and go, and elections are held."""
 
+import errno
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,6 +11,7 @@ import trio.testing
 
 from broker.controller.decision import Decision
 from broker.metadata.image import Endpoint, ResourceType
+from broker.metadata.topic_names import CLUSTER_METADATA
 from broker.network.call import Address
 from broker.raft.quorum import Quorum
 from broker.raft.voter_changes import KRaftVersions, open_voter_changes
@@ -26,8 +28,14 @@ from protocol.messages.update_raft_voter import (
     UpdateRaftVoterResponse,
 )
 from protocol.messages.update_raft_voter import Listener as UpdatedListener
-from protocol.messages.vote import VoteRequest
+from protocol.messages.vote import (
+    VoteRequest,
+    VoteRequestPartitionData,
+    VoteRequestTopicData,
+    VoteResponse,
+)
 from protocol.stored.metadata_records import ConfigRecord
+from storage.errors import DiskFailure
 from storage.node_files import read_quorum_state
 from tests.broker.controller.node import CONTROLLER, METADATA, ControllerNode
 from tests.broker.raft.wires import BOOTSTRAP, LEADER, Wires
@@ -406,6 +414,34 @@ class TestCrashes:
             state = read_quorum_state(follower.file_system, METADATA)
             assert state is not None
             assert state.leader_epoch == follower.quorum.epoch
+
+    async def test_a_vote_that_cannot_be_noted_leaves_the_one_before(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        """A full disk keeps the node in its epoch, in which it has voted already."""
+        async with pair_of(wires) as pair:
+            await pair.share()
+            second = pair.second
+            second.end()
+
+            async def grants(candidate_id: int, epoch: int) -> bool:
+                partition = VoteRequestPartitionData(
+                    replica_epoch=epoch, replica_id=candidate_id, last_offset_epoch=1, last_offset=1000
+                )
+                request = VoteRequest(
+                    cluster_id=None,
+                    topics=[VoteRequestTopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
+                )
+                answer = await second.ask(request, VoteResponse, 2, listener=CONTROLLER.name)
+                return bool(answer.topics and answer.topics[0].partitions[0].vote_granted)
+
+            assert await grants(3, epoch=5)
+            second.file_system.refuse("write", errno.ENOSPC, path_suffix="quorum-state.tmp")
+            with pytest.raises(DiskFailure):
+                await grants(4, epoch=6)
+            assert not await grants(4, epoch=5)
+            assert await grants(3, epoch=5)
+            assert await grants(4, epoch=6)
 
     async def test_a_voter_that_does_not_ask_is_told_who_leads(
         self, wires: Wires, autojump_clock: object
