@@ -134,7 +134,8 @@ class MetadataLog:
         them are committed.  A snapshot always is.
 
         Raises CorruptFile, which records that contradict each other are, too, or DiskFailure.  A log that
-        ends before the newest snapshot does is dropped: the snapshot came from elsewhere.
+        ends before the newest snapshot does, by offset or by epoch, is dropped: the snapshot came from
+        elsewhere.
         """
         try:
             return self._load(cluster_id, now_ms, applies_log)
@@ -152,7 +153,8 @@ class MetadataLog:
         if newest is not None:
             notes = self.apply_snapshot(replay, newest)
             start = newest.end_offset
-            if self.log.log_end < start:
+            # A longer log may end before it, too: with records of older epochs that no majority ever had.
+            if self.log.log_end < start or self.log.leader_epochs.latest < newest.epoch:
                 self.log.truncate_fully_and_start_at(start, now_ms=now_ms)
         if self.log.log_start > start:
             raise CorruptLog(self.directory, 0, f"records before offset {self.log.log_start} are missing")

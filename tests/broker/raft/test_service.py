@@ -9,9 +9,9 @@ from broker.metadata.image import empty_image
 from broker.raft.batches import read_metadata_batch
 from broker.raft.log import MetadataLog
 from broker.raft.service import RaftService
-from broker.raft.snapshots import list_snapshots
+from broker.raft.snapshots import SnapshotId, build_snapshot, list_snapshots, write_snapshot
 from protocol.records.batch import read_batches
-from protocol.stored.metadata_records import FeatureLevelRecord
+from protocol.stored.metadata_records import FeatureLevelRecord, UnregisterControllerRecord
 from storage.config import LogConfig
 from storage.errors import CorruptLog
 from tests.broker.controller.node import METADATA, ControllerNode
@@ -146,6 +146,23 @@ class TestLoading:
         assert node.raft.epoch == 2
         node.stop()
         assert list(node.start().topics) == ["a"]
+
+    @pytest.mark.parametrize("applies_log", [False, True])
+    def test_one_of_a_later_epoch_replaces_a_longer_log(self, applies_log: bool) -> None:
+        """The power failed when the leader's snapshot was here, and this node's own records not yet gone."""
+        world = World()
+        log = MetadataLog(world.create(LogConfig()), world.services)
+        for _ in range(6):
+            log.append([(UnregisterControllerRecord(controller_id=7), 0)], epoch=1, now_ms=0)
+        log.log.close()
+        received = SnapshotId(4, 3)
+        levels = [(FeatureLevelRecord(name="feature", feature_level=1), 0)]
+        batches = build_snapshot(levels, received, kraft_version=0, voters=(), last_timestamp_ms=0, now_ms=0)
+        write_snapshot(world.file_system, DIRECTORY, received, batches, unique="1")
+        log = MetadataLog(world.open(LogConfig()), world.services)
+        loaded = log.load("cluster", now_ms=0, applies_log=applies_log)
+        assert loaded.snapshot == received
+        assert (log.log.log_start, log.end_offset, log.last_epoch) == (4, 4, 3)
 
     def test_a_log_that_begins_behind_every_snapshot_is_refused(self) -> None:
         node = ControllerNode(SMALL)
