@@ -12,7 +12,7 @@ from broker.metadata.image import empty_image
 from broker.metadata.replay import Replay
 from broker.raft.batches import KRaftNotes
 from broker.raft.log import Loaded, MetadataLog
-from broker.raft.snapshots import SnapshotId
+from broker.raft.snapshots import Snapshot, SnapshotId
 from broker.raft.snapshotting import PendingSnapshot, Snapshotting
 from broker.raft.voters import VoterSet
 from storage.errors import CorruptFile
@@ -38,13 +38,15 @@ class FollowedLog:
         snapshotting: Snapshotting,
         applied: KRaftNotes,
         appended: KRaftNotes,
+        bootstrap: Snapshot | None = None,
         high_watermark: int = UNKNOWN,
         now_ms: Callable[[], int],
     ) -> None:
         """``replay`` has applied everything below ``next_offset``, of which ``feed`` may have published less.
 
         ``applied`` is what records say of the quorum up to there, and ``appended`` what those of the whole
-        log say: voters count as soon as they are in the log (KIP-853).
+        log say: voters count as soon as they are in the log (KIP-853).  ``bootstrap`` is how the directory
+        was formatted, which counts where records say nothing.
         """
         self.log = log
         self.high_watermark = high_watermark
@@ -56,6 +58,7 @@ class FollowedLog:
         self._snapshotting = snapshotting
         self._applied = applied
         self._appended = appended
+        self._bootstrap = bootstrap
         self._now_ms = now_ms
         self._announced = UNKNOWN
         """The leader's high watermark, which may lie above this log's end."""
@@ -104,7 +107,7 @@ class FollowedLog:
                 f"{self.high_watermark} was committed",
             )
         self.log.truncate(offset, now_ms=self._now_ms())
-        notes = self._applied
+        notes = self._with_format(self._applied)
         for batch in self.log.batches(self._next_offset):
             if batch.is_control:
                 notes = self.log.apply_batch(None, notes, batch)
@@ -190,9 +193,13 @@ class FollowedLog:
         replay.publish()
         return Loaded(
             replay=replay,
-            notes=notes,
-            bootstrap=None,
+            notes=self._with_format(notes),
+            bootstrap=self._bootstrap,
             snapshot=self.log.newest_snapshot,
             bytes_since_snapshot=self._snapshotting.bytes_since,
             has_voters_record=notes.voters is not None,
         )
+
+    def _with_format(self, notes: KRaftNotes) -> KRaftNotes:
+        """What records say of the quorum, and where they say nothing, how the directory was formatted."""
+        return notes if self._bootstrap is None else self._bootstrap.notes.completed_by(notes)

@@ -25,6 +25,7 @@ from storage.node_files import QuorumState
 
 if TYPE_CHECKING:
     from broker.raft.followed_log import FollowedLog
+    from broker.raft.snapshots import Snapshot
     from broker.services import Services
 
 NOBODY: Final = -1
@@ -85,6 +86,8 @@ class Quorum:
         """Who is to lead next, if this node has just resigned of its own will."""
         self._led_epoch = -1
         """The last one in which this node led, and may still have to."""
+        self._bootstrap: Snapshot | None = None
+        """How the directory was formatted, where this node followed from the start: no record may say it."""
         feed.on_publish(self._note_published)
 
     # What everybody may ask
@@ -190,6 +193,7 @@ class Quorum:
         """
         from broker.raft.followed_log import FollowedLog
 
+        self._bootstrap = loaded.bootstrap
         snapshot = (
             KRaftNotes() if loaded.snapshot is None else self.log.read_notes(loaded.snapshot.end_offset)
         )
@@ -201,6 +205,7 @@ class Quorum:
             snapshotting=self.snapshotting,
             applied=snapshot,
             appended=loaded.notes,
+            bootstrap=self._bootstrap,
             now_ms=self._services.clock.now_ms,
         )
         state = self.log.read_quorum_state()
@@ -282,6 +287,7 @@ class Quorum:
             snapshotting=self.snapshotting,
             applied=known.completed_by(self.log.read_notes(next_offset)),
             appended=known,
+            bootstrap=self._bootstrap,
             high_watermark=self.log.log.high_watermark,
             now_ms=self._services.clock.now_ms,
         )

@@ -13,8 +13,12 @@ from broker.controller.decision import Decision
 from broker.metadata.image import Endpoint, ResourceType
 from broker.metadata.topic_names import CLUSTER_METADATA
 from broker.network.call import Address
+from broker.raft.batches import build_control_batch, leader_change, quorum_records
 from broker.raft.quorum import Quorum
+from broker.raft.snapshots import BOOTSTRAP as BOOTSTRAP_SNAPSHOT
+from broker.raft.snapshots import build_snapshot
 from broker.raft.voter_changes import KRaftVersions, open_voter_changes
+from broker.raft.voters import Voter, VoterEndpoint, VoterSet
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
@@ -34,15 +38,22 @@ from protocol.messages.vote import (
     VoteRequestTopicData,
     VoteResponse,
 )
-from protocol.stored.metadata_records import ConfigRecord
+from protocol.stored.metadata_records import ConfigRecord, FeatureLevelRecord
 from storage.errors import DiskFailure
-from storage.node_files import read_quorum_state
-from tests.broker.controller.node import CONTROLLER, METADATA, ControllerNode
+from storage.node_files import MetaProperties, read_quorum_state, write_meta_properties
+from tests.broker.controller.node import CLUSTER_ID, CONTROLLER, DIRECTORY, METADATA, ControllerNode
 from tests.broker.raft.wires import BOOTSTRAP, LEADER, Wires
 
 SECOND = Address("127.0.0.1", 9094)
 
 LONG_SECONDS = 60.0
+
+DIRECTORY_IDS = {1: b"\x01" * 16, 2: b"\x02" * 16}
+VOTERS = tuple(
+    Voter(node_id, DIRECTORY_IDS[node_id], (VoterEndpoint("CONTROLLER", at.host, at.port),))
+    for node_id, at in ((1, LEADER), (2, SECOND))
+)
+LEVEL_BY_FORMAT = 30
 
 
 class Voting(ControllerNode):
@@ -64,6 +75,25 @@ class Voting(ControllerNode):
     @property
     def directory_id(self) -> bytes:
         return self.quorum.directory_id
+
+    def format_for(self, voters: VoterSet) -> None:
+        """Format it as one of several that vote from the beginning."""
+        node_id = self.services.node_id
+        content = build_snapshot(
+            [(FeatureLevelRecord(name="metadata.version", feature_level=LEVEL_BY_FORMAT), 0)],
+            BOOTSTRAP_SNAPSHOT,
+            kraft_version=1,
+            voters=voters,
+            last_timestamp_ms=0,
+            now_ms=0,
+        )
+        self.file_system.make_directory(METADATA)
+        self.file_system.open(f"{METADATA}/{BOOTSTRAP_SNAPSHOT.name}", create=True).pwrite(
+            b"".join(content), 0
+        )
+        write_meta_properties(
+            self.file_system, DIRECTORY, MetaProperties(CLUSTER_ID, node_id, DIRECTORY_IDS[node_id])
+        )
 
     async def run(self) -> None:
         """The quorum and the controller at work."""
@@ -88,13 +118,17 @@ class Voting(ControllerNode):
 class Pair:
     """Node 1, which leads, and node 2, which copies its log."""
 
-    def __init__(self, wires: Wires, nursery: trio.Nursery, **settings: str) -> None:
-        """``settings`` are those of the second one."""
+    def __init__(
+        self, wires: Wires, nursery: trio.Nursery, voters: VoterSet = (), /, **settings: str
+    ) -> None:
+        """``settings`` are those of the second one; ``voters`` both are formatted with, if any."""
         self.wires = wires
         self.first = Voting(1, LEADER)
         self.second = Voting(2, SECOND, **settings)
         self._nursery = nursery
         for node in (self.first, self.second):
+            if voters:
+                node.format_for(voters)
             self.start(node)
 
     def start(self, node: Voting) -> None:
@@ -453,6 +487,40 @@ class TestCrashes:
             wires.cut.clear()
             await pair.until(lambda: pair.second.quorum.leader_id == 1)
             assert pair.first.controller.is_active
+
+
+class TestInitialControllers:
+    async def test_of_two_one_is_elected_and_puts_both_into_the_log(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        """The directories are as kafka-storage formats them with --initial-controllers."""
+        async with trio.open_nursery() as nursery:
+            pair = Pair(wires, nursery, VOTERS)
+            await pair.until(lambda: pair.first.controller.is_active or pair.second.controller.is_active)
+            leader, other = pair.first, pair.second
+            if other.controller.is_active:
+                leader, other = other, leader
+            await pair.until(lambda: leader.image.metadata_version)
+            await pair.until_same()
+            for node in (leader, other):
+                assert [voter.id for voter in node.quorum.voters] == [1, 2]
+                assert node.quorum.kraft_version == 1
+                assert node.image.metadata_version == LEVEL_BY_FORMAT
+            assert not leader.raft.replicas.is_alone
+            nursery.cancel_scope.cancel()
+
+    def test_what_is_cut_from_the_log_leaves_what_the_format_says(self) -> None:
+        node = Voting(1, LEADER)
+        node.format_for(VOTERS)
+        node.start()
+        followed = node.quorum.followed
+        assert followed is not None
+        first = build_control_batch(
+            [leader_change(2, [1, 2]), *quorum_records(1, VOTERS)], base_offset=0, epoch=1, now_ms=0
+        )
+        followed.append(first, epoch_max=1)
+        followed.truncate(0, 0)
+        assert (followed.voters, followed.kraft_version) == (VOTERS, 1)
 
 
 class TestUpdates:
