@@ -105,7 +105,7 @@ class VoterChanges:
             voter = Voter(candidate.id, candidate.directory_id, tuple(endpoints), kraft_versions)
             return (*voters, voter)
 
-        return self._begin(find_voters, waits_for_commit=waits_for_commit)
+        return self._begin(voters, find_voters, waits_for_commit=waits_for_commit)
 
     def remove(self, voter_id: int, directory_id: bytes) -> Waiting[KafkaError | None]:
         """Let a voter vote no longer.  If it is this node, it resigns when that is committed."""
@@ -121,7 +121,7 @@ class VoterChanges:
         async def find_voters() -> VoterSet:
             return rest
 
-        return self._begin(find_voters, waits_for_commit=True)
+        return self._begin(voters, find_voters, waits_for_commit=True)
 
     def update(self, changed: Voter) -> None:
         """Note where a voter listens now, and which kraft.versions it supports."""
@@ -136,7 +136,8 @@ class VoterChanges:
         raft.note_sign(ReplicaKey(changed.id, changed.directory_id))
 
         def command(_: "MetadataImage") -> Decision[None]:
-            raft.change_voters(replace_voter(raft.voters, changed))
+            self._check_unchanged(raft, voters)
+            raft.change_voters(replace_voter(voters, changed))
             return Decision((), None)
 
         self._services.controller.submit(command, lambda _: None)
@@ -160,24 +161,31 @@ class VoterChanges:
                 f"Cluster doesn't support {doing} voter because the kraft.version feature is "
                 f"{raft.kraft_version}",
             )
-        if raft.voters_offset >= raft.high_watermark:
-            raise KafkaError(
-                ErrorCode.REQUEST_TIMED_OUT,
-                "Request timed out waiting for voters to commit the latest voter change at "
-                f"Optional[{raft.voters_offset}] with HWM {raft.high_watermark}",
-            )
+        if not raft.are_voters_committed:
+            raise _uncommitted(raft)
         return raft.voters
 
+    def _check_unchanged(self, raft: "RaftService", voters: VoterSet) -> None:
+        """Whether ``raft`` leads and ``voters`` vote, as when it was decided to change them: now it is done.
+
+        On a slow disk another change may have come first that nobody waits for any more.
+        """
+        if self._services.controller.raft is not raft:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        if raft.voters is not voters:
+            raise _uncommitted(raft)
+
     def _begin(
-        self, find_voters: Callable[[], Awaitable[VoterSet]], *, waits_for_commit: bool
+        self, voters: VoterSet, find_voters: Callable[[], Awaitable[VoterSet]], *, waits_for_commit: bool
     ) -> Waiting[KafkaError | None]:
         self._is_changing = True
         waiting: Waiting[KafkaError | None] = Waiting(droppable=True)
-        self._nursery.start_soon(self._change, find_voters, waiting, waits_for_commit)
+        self._nursery.start_soon(self._change, voters, find_voters, waiting, waits_for_commit)
         return waiting
 
     async def _change(
         self,
+        before: VoterSet,
         find_voters: Callable[[], Awaitable[VoterSet]],
         waiting: Waiting[KafkaError | None],
         waits_for_commit: bool,
@@ -189,7 +197,8 @@ class VoterChanges:
         timeout_ms = self._services.config.get("controller.quorum.request.timeout.ms")
         try:
             with trio.move_on_after(timeout_ms / 1000):
-                written = self._write(raft, await find_voters(), None if waits_for_commit else waiting)
+                voters = await find_voters()
+                written = self._write(raft, before, voters, None if waits_for_commit else waiting)
                 outcome = await written.wait()
         except KafkaError as error:
             outcome = error
@@ -203,12 +212,17 @@ class VoterChanges:
             self._services.quorum.hand_over()
 
     def _write(
-        self, raft: "RaftService", voters: VoterSet, at_once: Waiting[KafkaError | None] | None
+        self,
+        raft: "RaftService",
+        before: VoterSet,
+        voters: VoterSet,
+        at_once: Waiting[KafkaError | None] | None,
     ) -> Waiting[KafkaError | None]:
         """Append a voter set, which answers ``at_once``; what is returned is answered by its commit."""
         committed: Waiting[KafkaError | None] = Waiting()
 
         def command(_: "MetadataImage") -> Decision[None]:
+            self._check_unchanged(raft, before)
             raft.change_voters(voters)
             self._services.log.info(f"voters about the controller are from now on {_names(voters)}")
             if at_once is not None:
@@ -324,6 +338,15 @@ def shown(voter_id: int, directory_id: bytes) -> str:
 
 def all_shown(voters: Sequence[tuple[int, bytes]] | VoterSet) -> str:
     return f"[{', '.join(shown(voter[0], voter[1]) for voter in voters)}]"
+
+
+def _uncommitted(raft: "RaftService") -> KafkaError:
+    """Why voters cannot be changed while the latest change of them is under way."""
+    return KafkaError(
+        ErrorCode.REQUEST_TIMED_OUT,
+        "Request timed out waiting for voters to commit the latest voter change at "
+        f"Optional[{raft.voters_offset}] with HWM {raft.high_watermark}",
+    )
 
 
 def _names(voters: VoterSet) -> str:

@@ -8,6 +8,8 @@ import pytest
 import trio
 import trio.testing
 
+from broker.controller.start import take_lead
+from broker.raft.replicas import ReplicaKey
 from broker.raft.voter_changes import VoterChanges, open_voter_changes
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
@@ -175,6 +177,41 @@ async def test_one_candidate_at_a_time_and_not_for_ever(autojump_clock: trio.tes
         assert answers == [(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")]
         assert trio.current_time() - began <= 2.5
         assert (await remove(node))[0] == ErrorCode.VOTER_NOT_FOUND
+
+
+async def test_one_that_waits_for_the_disk_is_not_undone_by_the_next(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The disk was so slow that nobody waits for the first any more; then both are written."""
+    async with started() as node, peer(says(("kraft.version", 0, 1))) as port:
+        autojump_clock.autojump_threshold = 0.05
+        for voter_id in (2, 3):
+            node.raft.note_fetch(ReplicaKey(voter_id, DIRECTORY), node.raft.log.end_offset)
+            answer = await add(node, port, voter_id)
+            assert answer == (ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.controller.run)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        assert [voter.id for voter in node.raft.voters] == [1, 2]
+
+
+async def test_one_that_waits_for_the_disk_is_not_written_by_a_later_leader(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with started() as node, peer(says(("kraft.version", 0, 1))) as port:
+        autojump_clock.autojump_threshold = 0.05
+        node.raft.note_fetch(ReplicaKey(2, DIRECTORY), node.raft.log.end_offset)
+        await add(node, port)
+        node.services.quorum.resign()
+        take_lead(node.services)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.controller.run)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        epochs = [batch.partition_leader_epoch for batch in node.raft.log.batches(0)]
+        assert epochs == sorted(epochs)
+        assert [voter.id for voter in node.raft.voters] == [1]
 
 
 async def test_before_kraft_version_1_voters_are_a_matter_of_settings() -> None:
