@@ -88,7 +88,7 @@ class VoterChanges:
         If not ``waits_for_commit``, the answer comes when it votes.
         """
         host, port = candidate.endpoints[self.listener]
-        voters = self._voters("adding")
+        raft, voters = self._services.controller.raft, self._voters("adding")
         if any(voter.id == candidate.id for voter in voters):
             raise KafkaError(
                 ErrorCode.DUPLICATE_VOTER,
@@ -100,7 +100,7 @@ class VoterChanges:
             )
 
         async def find_voters() -> VoterSet:
-            kraft_versions = await self._find_out(candidate, host, port)
+            kraft_versions = await self._find_out(raft, candidate, host, port)
             endpoints = [VoterEndpoint(name, *address) for name, address in candidate.endpoints.items()]
             voter = Voter(candidate.id, candidate.directory_id, tuple(endpoints), kraft_versions)
             return (*voters, voter)
@@ -180,18 +180,19 @@ class VoterChanges:
     ) -> Waiting[KafkaError | None]:
         self._is_changing = True
         waiting: Waiting[KafkaError | None] = Waiting(droppable=True)
-        self._nursery.start_soon(self._change, voters, find_voters, waiting, waits_for_commit)
+        raft = self._services.controller.raft
+        self._nursery.start_soon(self._change, raft, voters, find_voters, waiting, waits_for_commit)
         return waiting
 
     async def _change(
         self,
+        raft: "RaftService",
         before: VoterSet,
         find_voters: Callable[[], Awaitable[VoterSet]],
         waiting: Waiting[KafkaError | None],
         waits_for_commit: bool,
     ) -> None:
         """Change the voters, and give up waiting, but not the change, when it takes too long."""
-        raft = self._services.controller.raft
         outcome: KafkaError | None = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
         written: Waiting[KafkaError | None] | None = None
         timeout_ms = self._services.config.get("controller.quorum.request.timeout.ms")
@@ -237,7 +238,9 @@ class VoterChanges:
         self._services.controller.submit(command, done)
         return committed
 
-    async def _find_out(self, candidate: Candidate, host: str, port: int) -> tuple[int, int]:
+    async def _find_out(
+        self, raft: "RaftService", candidate: Candidate, host: str, port: int
+    ) -> tuple[int, int]:
         """The kraft.versions that the candidate supports.  Raises KafkaError if it cannot vote."""
         config = self._services.config
         try:
@@ -251,7 +254,6 @@ class VoterChanges:
             ) from error
         if answer.error:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, _returned(answer.error))
-        raft = self._services.controller.raft
         level = raft.kraft_version
         low, high = answer.range or (0, 0)
         if not low <= level <= high:

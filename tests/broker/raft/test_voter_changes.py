@@ -10,7 +10,7 @@ import trio.testing
 
 from broker.controller.start import take_lead
 from broker.raft.replicas import ReplicaKey
-from broker.raft.voter_changes import VoterChanges, open_voter_changes
+from broker.raft.voter_changes import Candidate, VoterChanges, open_voter_changes
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
 from protocol.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
@@ -212,6 +212,20 @@ async def test_one_that_waits_for_the_disk_is_not_written_by_a_later_leader(
         epochs = [batch.partition_leader_epoch for batch in node.raft.log.batches(0)]
         assert epochs == sorted(epochs)
         assert [voter.id for voter in node.raft.voters] == [1]
+
+
+async def test_a_leader_that_resigns_at_that_moment_says_so() -> None:
+    async with started() as node, peer(says(("kraft.version", 0, 1))) as port:
+        node.raft.note_fetch(ReplicaKey(2, DIRECTORY), node.raft.log.end_offset)
+        candidate = Candidate(2, DIRECTORY, {"CONTROLLER": ("127.0.0.1", port)})
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.controller.run)
+            answer = node.services.voter_changes.add(candidate, waits_for_commit=True)
+            node.services.quorum.resign()
+            error = await answer.wait()
+            assert error is not None
+            assert error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            nursery.cancel_scope.cancel()
 
 
 async def test_before_kraft_version_1_voters_are_a_matter_of_settings() -> None:
