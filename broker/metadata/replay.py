@@ -7,6 +7,7 @@ it with another cluster than the rest.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from broker.metadata.features import KRAFT_VERSION
 from broker.metadata.image import (
     BrokerImage,
     ControllerImage,
@@ -199,6 +200,8 @@ class ImageBuilder:
     # Features
 
     def feature_level(self, record: stored.FeatureLevelRecord) -> None:
+        if record.name == KRAFT_VERSION:  # KRaft's own note says it; Kafka 4.0 wrote this one, too
+            return
         features = self._own("features")
         if record.feature_level == 0:
             features.pop(record.name, None)

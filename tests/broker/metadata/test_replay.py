@@ -322,6 +322,11 @@ class TestOtherRecords:
         )
         assert not any(emptied)
 
+    def test_kraft_version_is_no_level_of_the_image(self) -> None:
+        """Kafka 4.0 wrote it into logs by mistake: what counts is KRaft's own note."""
+        image = image_of(stored.FeatureLevelRecord(name="kraft.version", feature_level=1))
+        assert image.features == {}
+
     def test_every_type_has_a_rule(self) -> None:
         from broker.metadata.replay import HANDLERS
 
