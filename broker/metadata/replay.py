@@ -7,6 +7,7 @@ it with another cluster than the rest.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from broker.config.definitions import Scope, find
 from broker.metadata.features import KRAFT_VERSION
 from broker.metadata.image import (
     BrokerImage,
@@ -410,6 +411,8 @@ class ImageBuilder:
     # Settings
 
     def config(self, record: stored.ConfigRecord) -> None:
+        if not _is_supported(record.resource_type, record.name):
+            return
         resource = (record.resource_type, record.resource_name)
         values = self._configs.get(resource)
         if values is None:
@@ -516,6 +519,24 @@ def changed_partition(before: PartitionImage, record: stored.PartitionChangeReco
         eligible_leader_replicas=_changed(before.eligible_leader_replicas, record.eligible_leader_replicas),
         last_known_elr=_changed(before.last_known_elr, record.last_known_elr),
     )
+
+
+def _is_supported(resource_type: int, name: str) -> bool:
+    """Whether there is such a setting; releases that had others wrote them down.
+
+    Of a broker anything may be set: names of listeners and plugins are the operator's.
+    """
+    if resource_type == ResourceType.BROKER:
+        return True
+    scope = _SCOPES.get(resource_type)
+    return scope is not None and find(scope, name) is not None
+
+
+_SCOPES: Mapping[int, Scope] = {
+    ResourceType.TOPIC: Scope.TOPIC,
+    ResourceType.CLIENT_METRICS: Scope.CLIENT_METRICS,
+    ResourceType.GROUP: Scope.GROUP,
+}
 
 
 def _changed(before: tuple[int, ...], after: list[int] | None) -> tuple[int, ...]:

@@ -101,7 +101,7 @@ class TestTopics:
         assert image.partition("b", 0) is None
 
     def test_a_removed_topic_takes_its_settings_along(self) -> None:
-        setting = stored.ConfigRecord(resource_type=2, resource_name="a", name="k", value="v")
+        setting = stored.ConfigRecord(resource_type=2, resource_name="a", name="retention.ms", value="1")
         image = image_of(topic("a", TOPIC, partition([1])), setting)
         image, changes = apply(image, [stored.RemoveTopicRecord(topic_id=TOPIC)], offset=9, epoch=1)
         assert not image.topics
@@ -321,6 +321,23 @@ class TestOtherRecords:
             image.features,
         )
         assert not any(emptied)
+
+    def test_settings_that_no_longer_exist_are_left_out(self) -> None:
+        """Otherwise nothing else of such a topic could be altered: the image would be found wrong."""
+        image = image_of(
+            stored.ConfigRecord(resource_type=2, resource_name="t", name="message.format.version", value="3"),
+            stored.ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1"),
+            stored.ConfigRecord(resource_type=4, resource_name="1", name="anything.at.all", value="2"),
+            stored.ConfigRecord(resource_type=8, resource_name="1", name="kafka", value="INFO"),
+            stored.ConfigRecord(resource_type=16, resource_name="s", name="interval.ms", value="100"),
+            stored.ConfigRecord(resource_type=16, resource_name="s", name="interval.s", value="1"),
+            stored.ConfigRecord(resource_type=32, resource_name="g", name="retention.ms", value="1"),
+        )
+        assert image.configs == {
+            (2, "t"): {"retention.ms": "1"},
+            (4, "1"): {"anything.at.all": "2"},
+            (16, "s"): {"interval.ms": "100"},
+        }
 
     def test_kraft_version_is_no_level_of_the_image(self) -> None:
         """Kafka 4.0 wrote it into logs by mistake: what counts is KRaft's own note."""

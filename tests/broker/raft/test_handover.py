@@ -178,7 +178,9 @@ class Pair:
 
 async def make(node: Voting, name: str) -> None:
     """Let the controller write something down."""
-    record = ConfigRecord(resource_type=ResourceType.GROUP, resource_name=name, name="a.setting", value="1")
+    record = ConfigRecord(
+        resource_type=ResourceType.GROUP, resource_name=name, name="consumer.session.timeout.ms", value="1"
+    )
     await node.controller.perform(lambda image: Decision([(record, 0)], None))
 
 
