@@ -158,6 +158,9 @@ class MetadataLog:
                 self.log.truncate_fully_and_start_at(start, now_ms=now_ms)
         if self.log.log_start > start:
             raise CorruptLog(self.directory, 0, f"records before offset {self.log.log_start} are missing")
+        for snapshot in snapshots:
+            if snapshot.end_offset < self.log.log_start:  # one cannot go on from there
+                self.file_system.remove(os.path.join(self.directory, snapshot.name))
         try:
             logged, size_bytes = self._replay_log(replay, start, applies=applies_log)
         except RecordsMissing as hole:

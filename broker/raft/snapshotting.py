@@ -11,6 +11,7 @@ from broker.metadata.image import MetadataImage
 from broker.raft.log import Loaded, MetadataLog
 from broker.raft.snapshots import SnapshotId, build_snapshot, list_snapshots, write_snapshot
 from broker.raft.voters import VoterSet
+from storage.errors import DiskFailure
 
 
 class SnapshotRules(NamedTuple):
@@ -116,10 +117,23 @@ class Snapshotting:
         self._drop_old()
 
     def note_received(self, snapshot: SnapshotId) -> None:
-        """The leader's snapshot is here: it spares one of our own."""
+        """The leader's snapshot is here, and the log begins at its end: it spares one of our own.
+
+        Those before go with the log that only they needed.  Raises DiskFailure.
+        """
         self._end = snapshot.end_offset
-        self.snapshots = sorted({*self.snapshots, snapshot})
+        older = [known for known in self.snapshots if known < snapshot]
+        self.snapshots = sorted({*self.snapshots, snapshot}.difference(older))
         self._begin_anew()
+        try:
+            for each in older:
+                self._mark(each)
+        except OSError as error:
+            raise DiskFailure(self._log.directory, "rename in", error) from error
+
+    def _mark(self, snapshot: SnapshotId) -> None:
+        path = os.path.join(self._log.directory, snapshot.name)
+        self._log.removals.mark_file(path, self._now_ms() + self._log.log.config.file_delete_delay_ms)
 
     def _begin_anew(self) -> None:
         self.bytes_since = 0
@@ -138,8 +152,7 @@ class Snapshotting:
             is_old = now_ms - file_system.modified_ms(path) > self._rules.retention_ms
             if not is_old and total_bytes <= self._rules.retention_bytes:
                 return
-            due_ms = now_ms + log.config.file_delete_delay_ms
-            self._log.removals.mark_file(path, due_ms)
+            self._mark(snapshot)
             self.snapshots = self.snapshots[1:]
             total_bytes -= size
             before = log.size_bytes

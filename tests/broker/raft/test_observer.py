@@ -17,6 +17,7 @@ from broker.network.call import Address
 from broker.raft.batches import build_control_batch, build_metadata_batch, leader_change, quorum_records
 from broker.raft.followed_log import FollowedLog
 from broker.raft.quorum import EPOCH_MAX
+from broker.raft.serving import GOES_ON, judge_place
 from broker.raft.snapshots import list_snapshots
 from broker.raft.voters import VoterSet
 from protocol.error_codes import ErrorCode
@@ -284,6 +285,38 @@ class TestSnapshots:
         node.start()
         await catch_up(node)
         assert content(node.image) == content(leader.image)
+
+    @pytest.mark.parametrize("is_interrupted", [False, True])
+    async def test_older_ones_go_with_the_log_before_it(
+        self, wires: Wires, leader: ControllerNode, autojump_clock: object, is_interrupted: bool
+    ) -> None:
+        """One that ends before the log begins says nothing of where others can go on."""
+        node = FollowingNode(SNAPSHOTS)
+        node.start()
+        make(leader, "second", 30)
+        async with following(node):
+            await until_same(node, leader)
+        (own,) = list_snapshots(node.file_system, METADATA)
+        del wires.nodes[LEADER]
+        leader.stop()
+        leader.start()
+        for number in range(5):
+            make(leader, f"new-{number}", 30)
+            take_snapshot(leader)
+        wires.nodes[LEADER] = leader
+        newest = leader.raft.snapshotting.snapshots[-1]
+        if is_interrupted:  # by a power cut, just before the log is cut
+            content_of_it = leader.file_system.read_file(f"{METADATA}/{newest.name}")
+            node.file_system.open(f"{METADATA}/{newest.name}", create=True).pwrite(content_of_it, 0)
+            node.kill()
+            node.start()
+        async with following(node):
+            await until_same(node, leader)
+        assert own.epoch < newest.epoch
+        snapshots = node.quorum.snapshotting.snapshots
+        assert own not in snapshots == list_snapshots(node.file_system, METADATA)
+        log = node.quorum.log
+        assert judge_place(log, snapshots, newest.end_offset, newest.epoch) == GOES_ON
 
     async def test_the_image_jumps_and_the_changes_are_its_differences(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
