@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from broker.metadata.feed import MetadataFeed
-from broker.metadata.image import MetadataImage
+from broker.metadata.image import MetadataImage, empty_image
 from broker.metadata.replay import MetadataChanges, Replay
 from broker.network.call import Address
 from broker.raft.batches import KRaftNotes
@@ -278,10 +278,10 @@ class Quorum:
         if raft.replicas.leader_votes or not raft.are_voters_committed:
             self._led_epoch = self.epoch
         known = KRaftNotes(kraft_version=raft.kraft_version, voters=raft.voters)
-        next_offset = raft.image.offset + 1
+        replay, next_offset = self._replay_published()
         self.followed = FollowedLog(
             self.log,
-            Replay(raft.image),
+            replay,
             next_offset=next_offset,
             feed=self.feed,
             snapshotting=self.snapshotting,
@@ -295,6 +295,18 @@ class Quorum:
         self._note(self.epoch, NOBODY, None)
         self._change_role()
         raft.end()
+
+    def _replay_published(self) -> tuple[Replay, int]:
+        """What goes on from the published image, or from a snapshot if the log begins behind that; and where.
+
+        It does if nothing was published since the start, for example.
+        """
+        image, snapshot = self.feed.image, self.log.newest_snapshot
+        if snapshot is None or image.offset + 1 >= self.log.log.log_start:
+            return Replay(image), image.offset + 1
+        replay = Replay(empty_image(image.cluster_id))
+        self.log.apply_snapshot(replay, snapshot)
+        return replay, snapshot.end_offset
 
     def hand_over(self) -> None:
         """Resign and tell the other voters, so that soon one leads: who has most of the log, at best."""

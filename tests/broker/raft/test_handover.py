@@ -10,6 +10,7 @@ import trio
 import trio.testing
 
 from broker.controller.decision import Decision
+from broker.controller.start import take_lead
 from broker.metadata.image import Endpoint, ResourceType
 from broker.metadata.topic_names import CLUSTER_METADATA
 from broker.network.call import Address
@@ -54,6 +55,13 @@ VOTERS = tuple(
     for node_id, at in ((1, LEADER), (2, SECOND))
 )
 LEVEL_BY_FORMAT = 30
+
+SNAPSHOTS = {
+    "metadata.log.max.record.bytes.between.snapshots": "900",
+    "metadata.log.max.snapshot.interval.ms": "0",
+    "metadata.max.retention.bytes": "1",
+    "internal.metadata.log.segment.bytes": "500",
+}
 
 
 class Voting(ControllerNode):
@@ -134,6 +142,10 @@ class Pair:
     def start(self, node: Voting) -> None:
         node.start()
         self.wires.nodes[node.at] = node
+        self._nursery.start_soon(node.run)
+
+    def start_again(self, node: Voting) -> None:
+        """Let a node go on that has ended and is not gone."""
         self._nursery.start_soon(node.run)
 
     def crash(self, node: Voting) -> None:
@@ -416,6 +428,32 @@ class TestCrashes:
             (partition,) = asked(wires, VoteRequest, SECOND)[0].topics[0].partitions
             assert partition.pre_vote
             assert partition.replica_epoch == epoch + 1
+
+    async def test_one_that_resigns_before_it_has_published_anything_goes_on(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        """Both were started anew, and their logs begin with a snapshot."""
+        async with pair_of(wires, **SNAPSHOTS) as pair:
+            await pair.share()
+            for number in range(40):
+                await make(pair.first, f"t{number}")
+            await pair.until_same()
+            await trio.sleep(1)
+            pair.crash(pair.first)
+            second = pair.second
+            pair.crash(second)
+            pair.start(second)
+            second.end()
+            assert second.quorum.log.log.log_start > 0
+            second.quorum.vote(second.quorum.epoch + 1, 2, second.directory_id)
+            take_lead(second.services, elected_in=second.quorum.epoch)
+            assert second.image.offset == -1
+            second.quorum.resign()
+            pair.start(pair.first)
+            pair.start_again(second)
+            await pair.until(lambda: pair.first.controller.is_active or second.controller.is_active)
+            await pair.until(lambda: "t39" in made(second))
+            await pair.until_same()
 
     async def test_who_lacks_records_is_not_elected(self, wires: Wires, autojump_clock: object) -> None:
         """What the leader has written and the other one not is uncommitted, but may not be lost by a vote."""
