@@ -267,6 +267,10 @@ class PartitionLog:
         if failure is not None:
             raise failure
 
+    def begins_segment(self, batch: RecordBatch, *, now_ms: int) -> bool:
+        """Whether ``batch``, whose offset is set, would be the first of a new segment."""
+        return self._active.should_roll(batch, self.config, now_ms)
+
     def _append(self, batch: RecordBatch, marker: EndTransactionMarker | None, now_ms: int) -> None:
         segment = self._active
         self._has_changes = True

@@ -308,6 +308,8 @@ class ControllerService:
         except KafkaError as error:
             return _Decided(submitted.done, error, raft.log.end_offset)
         except DiskFailure as error:
+            if error.leaves_doubt:
+                raise
             self._log.error(f"the metadata log cannot be written: {error}")
             outcome = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
             return _Decided(submitted.done, outcome, raft.log.end_offset)

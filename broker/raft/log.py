@@ -124,8 +124,18 @@ class MetadataLog:
             raise KafkaError(
                 ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
             )
+        self._flush_segment_before(RecordBatch(batch), now_ms)
         self.log.append_as_leader(RecordBatch(batch), epoch, now_ms=now_ms, from_client=False)
         return len(batch)
+
+    def _flush_segment_before(self, batch: RecordBatch, now_ms: int) -> None:
+        """Fsync a segment that is full before ``batch`` begins the next one.  Raises DiskFailure.
+
+        A power cut could keep the next one, and not the end of this: what follows a hole cannot be read, and
+        only the last segment may be cut where nobody else has the log.
+        """
+        if self.log.begins_segment(batch, now_ms=now_ms):
+            self.log.flush()
 
     def load(self, cluster_id: str, *, now_ms: int, applies_log: bool = True) -> Loaded:
         """Read snapshot and log into an image.
@@ -282,6 +292,7 @@ class MetadataLog:
                 break
             if batch.base_offset != self.end_offset:
                 raise OffsetNotNext(batch.base_offset, self.end_offset)
+            self._flush_segment_before(batch, now_ms)
             self.log.append_as_follower(batch.data, now_ms=now_ms)
             appended.append(batch)
         return appended

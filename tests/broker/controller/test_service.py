@@ -191,6 +191,18 @@ async def test_after_a_failed_fsync_nothing_is_acknowledged(node: ControllerNode
     assert node.image.topics == {}
 
 
+async def test_after_a_failed_fsync_of_a_full_segment_nothing_is_acknowledged() -> None:
+    node = ControllerNode({"internal.metadata.log.segment.bytes": "2500"})
+    node.start()
+    answered: list[object] = []
+    for number in range(30):
+        node.controller.submit(creation(node, f"t{number}"), answered.append)
+    node.file_system.refuse("sync", errno.EIO, path_suffix=".log")
+    with pytest.raises(DiskFailure):
+        await node.controller.run()
+    assert answered == []
+
+
 class TestAnswers:
     async def test_the_answer_to_a_request(self, node: ControllerNode) -> None:
         async with running(node):

@@ -1,5 +1,7 @@
 """Snapshots of a working log: when they are made, what they spare, and what goes with the old ones."""
 
+from random import Random
+
 import pytest
 
 from broker.controller.automatic_topics import topic_defaults
@@ -193,6 +195,18 @@ class TestLoading:
                 node.file_system.remove(f"{METADATA}/{name}")
         with pytest.raises(CorruptLog, match=f"offset {middle[1]} follows {middle[0] - 1}: records between"):
             node.start()
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_power_cut_leaves_no_hole_between_segments(self, seed: int) -> None:
+        """Several were begun before the fsync on which the answers wait."""
+        node = ControllerNode({"internal.metadata.log.segment.bytes": "2500"})
+        node.start()
+        make(node, "safe")
+        for number in range(30):
+            wanted = [NewTopic(f"lost-{number}", 2, 1)]
+            node.raft.append(create_topics(node.raft.latest, wanted, topic_defaults(node.services)).records)
+        node.lose_power(Random(seed))
+        assert "safe" in node.start().topics
 
     @pytest.mark.parametrize("hole_from_end", [3, 2])
     def test_behind_a_hole_a_copy_is_cut(self, hole_from_end: int) -> None:
