@@ -280,13 +280,12 @@ class MetadataLog:
 
     # What comes from a leader elsewhere
 
-    def append_as_follower(self, records: Buffer, *, epoch_max: int, now_ms: int) -> list[RecordBatch]:
-        """Append batches as they are, up to the first of an epoch above ``epoch_max``; return them.
+    def append_as_follower(self, records: Buffer, *, epoch_max: int, now_ms: int) -> Iterator[RecordBatch]:
+        """Append batches as they are, up to the first of an epoch above ``epoch_max``; yield each then.
 
         Raises OffsetNotNext where one does not follow the log, CorruptRecords or DiskFailure; those before it
         are appended then.
         """
-        appended = []
         for batch in read_batches(records):
             if batch.partition_leader_epoch > epoch_max:
                 break
@@ -294,8 +293,7 @@ class MetadataLog:
                 raise OffsetNotNext(batch.base_offset, self.end_offset)
             self._flush_segment_before(batch, now_ms)
             self.log.append_as_follower(batch.data, now_ms=now_ms)
-            appended.append(batch)
-        return appended
+            yield batch
 
     def find_divergence(self, epoch: int, end_offset: int) -> int:
         """Where to cut this log, given that in the leader's ``epoch``, the last both may have, ends there."""

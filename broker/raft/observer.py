@@ -219,13 +219,16 @@ class Observer:
             )
         before = followed.end_offset, followed.high_watermark
         if partition.records:
+            damage: Exception | None = None
             try:
                 followed.append(partition.records, epoch_max=self._quorum.epoch)
             except (CorruptRecords, OffsetNotNext, DecodeError) as error:
-                self._services.log.warn_seldom(f"the controller at {self._target} sends no log: {error}")
-                return Outcome.NO_USE
+                damage = error
             if self._may_become_voter:
-                await self._flush()
+                await self._flush()  # of damaged records, too: those before it are appended
+            if damage is not None:
+                self._services.log.warn_seldom(f"the controller at {self._target} sends no log: {damage}")
+                return Outcome.NO_USE
         followed.advance(partition.high_watermark)
         is_new = (followed.end_offset, followed.high_watermark) != before
         return Outcome.GOT_ON if is_new else Outcome.NOTHING_NEW

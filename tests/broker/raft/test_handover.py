@@ -26,6 +26,7 @@ from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterRe
 from protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from protocol.messages.controller_registration import ControllerRegistrationRequest
 from protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
+from protocol.messages.fetch import FetchRequest
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from protocol.messages.update_raft_voter import (
     KRaftVersionFeature,
@@ -256,6 +257,30 @@ class TestComing:
             with trio.fail_after(1):
                 await is_made.wait()
             assert "t" in made(pair.first)
+
+    async def test_what_comes_before_damage_is_on_the_device_before_it_counts(
+        self, wires: Wires, autojump_clock: object
+    ) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+            await pair.until_same()
+            log = pair.second.quorum.log.log
+            told: list[int] = []
+
+            def damage(request: object, answer: Any) -> None:
+                if not isinstance(request, FetchRequest):
+                    return
+                if told:
+                    told.append(log.recovery_point - request.topics[0].partitions[0].fetch_offset)
+                elif records := bytes(answer.responses[0].partitions[0].records or b""):
+                    answer.responses[0].partitions[0].records = records + bytes(100)
+                    told.append(0)
+
+            wires.on_answer = damage
+            await make(pair.first, "t")
+            await pair.until_same()
+            assert len(told) > 1
+            assert min(told) >= 0
 
     async def test_one_that_lags_behind_must_wait(self, wires: Wires, autojump_clock: object) -> None:
         async with pair_of(wires) as pair:

@@ -24,6 +24,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.fetch import FetchResponse
 from protocol.messages.fetch_snapshot import FetchSnapshotRequest
+from protocol.records.errors import CorruptRecords
 from protocol.schema import Message
 from protocol.stored.metadata_records import (
     BeginTransactionRecord,
@@ -537,6 +538,20 @@ class TestCommitted:
         assert self.node.services.metadata.kraft_version == 0
         followed.truncate(1, 2)
         assert (followed.voters, followed.kraft_version) == ((), 0)
+
+    def test_voters_count_although_what_comes_behind_them_is_damaged(self) -> None:
+        followed = self.followed([NoOpRecord()])
+        voters: VoterSet = leader_voters()
+        good = build_control_batch(
+            quorum_records(1, voters), base_offset=followed.end_offset, epoch=1, now_ms=0
+        )
+        damaged = build_metadata_batch(
+            [(NoOpRecord(), 0)], base_offset=followed.end_offset + 2, epoch=1, now_ms=0
+        )
+        damaged[-1] ^= 1
+        with pytest.raises(CorruptRecords):
+            followed.append(good + damaged, epoch_max=1)
+        assert (followed.end_offset, followed.voters, followed.kraft_version) == (4, voters, 1)
 
     def test_a_record_that_cannot_be_applied_ends_the_node(self) -> None:
         topic = TopicRecord(name="t", topic_id=b"t" * 16)
