@@ -128,7 +128,9 @@ class Campaign:
             topics=[VoteRequestTopicData(topic_name=CLUSTER_METADATA, partitions=[partition])],
         )
         answer = await self._ask(voter.id, request)
-        if not isinstance(answer, VoteResponse) or answer.error_code or not answer.topics:
+        if not isinstance(answer, VoteResponse) or answer.error_code:
+            return False
+        if not answer.topics or not answer.topics[0].partitions:
             return False
         told = answer.topics[0].partitions[0]
         addresses = {node.node_id: Address(node.host, node.port) for node in answer.node_endpoints}

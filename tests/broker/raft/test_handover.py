@@ -501,6 +501,24 @@ class TestCrashes:
             assert "undecided" in made(pair.second)
             assert not pair.second.controller.is_active
 
+    async def test_an_answer_about_nothing_is_no_vote(self, wires: Wires, autojump_clock: object) -> None:
+        async with pair_of(wires) as pair:
+            await pair.share()
+
+            def empty(request: object, answer: Any) -> None:
+                if isinstance(request, VoteRequest):
+                    answer.topics[0].partitions = []
+
+            wires.on_answer = empty
+            pair.crash(pair.first)
+            pair.start(pair.first)
+            await trio.sleep(10)
+            assert len(asked(wires, VoteRequest)) > 2
+            assert not pair.first.controller.is_active
+            assert not pair.second.controller.is_active
+            wires.on_answer = lambda request, answer: None
+            await pair.until(lambda: pair.first.controller.is_active or pair.second.controller.is_active)
+
     async def test_a_vote_is_remembered(self, wires: Wires, autojump_clock: object) -> None:
         async with pair_of(wires) as pair:
             await pair.share()
