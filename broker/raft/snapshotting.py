@@ -111,6 +111,9 @@ class Snapshotting:
 
     def finish(self, written: PendingSnapshot) -> None:
         """Back in the loop, once it is written: drop what is old.  Raises OSError or DiskFailure."""
+        if written.id.end_offset < self._log.log.log_start:  # meanwhile a leader's has come
+            self._mark(written.id)
+            return
         self._log.note_snapshot(written.id)
         self.snapshots = [*self.snapshots, written.id]
         self._end = max(self._end, written.id.end_offset)

@@ -19,6 +19,7 @@ from broker.raft.followed_log import FollowedLog
 from broker.raft.quorum import EPOCH_MAX
 from broker.raft.serving import GOES_ON, judge_place
 from broker.raft.snapshots import list_snapshots
+from broker.raft.snapshotting import PendingSnapshot
 from broker.raft.voters import VoterSet
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -318,6 +319,29 @@ class TestSnapshots:
         assert own not in snapshots == list_snapshots(node.file_system, METADATA)
         log = node.quorum.log
         assert judge_place(log, snapshots, newest.end_offset, newest.epoch) == GOES_ON
+
+    async def test_one_of_its_own_that_comes_late_is_given_up(
+        self, wires: Wires, leader: ControllerNode, autojump_clock: object
+    ) -> None:
+        """It was begun when this node led, and is ready when it has gone on from the next leader's."""
+        node = FollowingNode()
+        node.start()
+        make(leader, "second", 30)
+        await catch_up(node)
+        late = PendingSnapshot(
+            node.quorum.log, node.image, kraft_version=1, voters=(), now_ms=0, unique="late"
+        )
+        for number in range(5):
+            make(leader, f"new-{number}", 30)
+            take_snapshot(leader)
+        async with following(node):
+            await until_same(node, leader)
+        received = node.quorum.snapshotting.snapshots
+        assert late.id < received[-1]
+        late.write()
+        node.quorum.snapshotting.finish(late)
+        assert node.quorum.snapshotting.snapshots == received
+        assert late.id not in list_snapshots(node.file_system, METADATA)
 
     async def test_the_image_jumps_and_the_changes_are_its_differences(
         self, wires: Wires, leader: ControllerNode, autojump_clock: object
