@@ -376,13 +376,13 @@ class Leader(Replica):
 
     def _advance(self, end_offset: int) -> None:
         self.own_end = end_offset
-        if self.replication is None:
-            self._commit_to(end_offset)
-            return
-        storing = self._storing
+        storing = self._storing  # also of who came while there were other replicas
         while storing and storing[0][0] <= end_offset:
             storing.popleft()[1](None)
-        self._move_high_watermark()
+        if self.replication is None:
+            self._commit_to(end_offset)
+        else:
+            self._move_high_watermark()
 
     def _move_high_watermark(self) -> None:
         """Something else than the log's end has changed that it depends on."""

@@ -75,6 +75,20 @@ async def test_acks_one_waits_for_this_brokers_own_disk() -> None:
         assert cluster.high_watermark == 0
 
 
+async def test_acks_one_is_answered_though_the_other_replicas_go_before_the_flush_is_over() -> None:
+    async with replicated(settings={"flush.messages": "1"}) as cluster:
+        await settle()
+        cluster.broker.hold_threads()
+        waiting = cluster.produce(acks=1)
+        await settle()
+        assert isinstance(waiting, Waiting)
+        cluster.change(replicas=[1], isr=[1])
+        cluster.broker.release_threads()
+        await settle()
+        assert reply_in(waiting.result()).error_code == 0
+        assert cluster.high_watermark == 1
+
+
 async def test_what_this_broker_has_not_flushed_is_not_committed() -> None:
     async with replicated(settings={"flush.messages": "1"}) as cluster:
         await settle()
