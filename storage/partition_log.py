@@ -245,12 +245,15 @@ class PartitionLog:
                     batch.check_crc()
                     if batch.base_offset < next_offset or batch.last_offset_delta < 0:
                         raise OffsetNotNext(batch.base_offset, next_offset)
+                    marker: EndTransactionMarker | None = None
                     if batch.is_control and batch.producer_id >= 0:
-                        read_marker(batch)
+                        marker = read_marker(batch)
                     if run is None:
                         if segment.should_roll(batch, self.config, now_ms):
                             segment = self._roll(batch.base_offset, now_ms)
                         run = segment.begin_run(self.config)
+                    if marker is not None:
+                        segment.expect_marker(marker)
                     if not run.add(batch, now_ms):
                         is_full = True
                         break
@@ -277,6 +280,8 @@ class PartitionLog:
         try:
             if segment.should_roll(batch, self.config, now_ms):
                 segment = self._roll(batch.base_offset, now_ms)
+            if marker is not None:
+                segment.expect_marker(marker)
             segment.append(batch)
         except OSError as error:
             raise DiskFailure(segment.file.path, "append to", error) from error

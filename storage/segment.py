@@ -5,6 +5,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple, TypeVar
 
 from protocol.records.batch import RecordBatch
+from protocol.records.control import EndTransactionMarker
 from protocol.records.errors import CorruptRecords
 from storage import paths
 from storage.config import LogConfig
@@ -291,6 +292,14 @@ class Segment:
         elif not position:
             self._first_timestamp = timestamp
         self.size_bytes = position + size_bytes
+
+    def expect_marker(self, marker: EndTransactionMarker) -> None:
+        """A marker is about to be written.  Raises OSError where ``note_aborted`` could not read the index.
+
+        Once the marker is in the log, nothing else may fail: a repeated one would end no transaction.
+        """
+        if not marker.is_commit:
+            self.transaction_index.load()
 
     def note_aborted(self, ended: EndedTransaction, last_stable: int) -> None:
         """The marker that was counted in last has aborted a transaction."""

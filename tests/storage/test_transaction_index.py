@@ -1,5 +1,6 @@
 """Which transactions were aborted: kept per segment, found again by whoever reads only what is committed."""
 
+import errno
 import json
 from pathlib import Path
 from random import Random
@@ -9,7 +10,7 @@ import pytest
 from protocol.records.batch import RecordBatch
 from storage.config import LogConfig
 from storage.descriptors import CachedFile, Descriptors
-from storage.errors import CorruptFile
+from storage.errors import CorruptFile, DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import PartitionLog
 from storage.transaction_index import AbortedTransaction, TransactionIndex, check_transaction_index
@@ -214,6 +215,34 @@ def _whole(data: bytes) -> list[RecordBatch]:
     from protocol.records.batch import read_batches
 
     return list(read_batches(data))
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_marker_is_not_written_where_the_index_cannot_take_it(follows: bool) -> None:
+    """Else readers would be given, as committed, what was aborted; and a repeated marker ends nothing."""
+    world = World()
+    log = world.create()
+    first = send(log, 7)
+    end(log, 7, commit=False)
+    second = send(log, 8)
+    log.close()
+    log = world.open()
+    before = log.log_end
+
+    def write_marker() -> None:
+        if follows:
+            closing = marker(commit=False, producer_id=8)
+            closing.set_place(before, 0)
+            log.append_as_follower(closing.buffer, now_ms=0)
+        else:
+            end(log, 8, commit=False)
+
+    world.memory.refuse("open", errno.EIO, path_suffix=".txnindex")
+    with pytest.raises(DiskFailure):
+        write_marker()
+    assert log.log_end == before
+    write_marker()
+    assert [entry.first_offset for entry in stored_transactions(log)] == [first, second]
 
 
 def test_truncation_opens_the_transaction_again(seed: int) -> None:
