@@ -456,7 +456,7 @@ class LogDirectory:
         return log
 
     def promote_future_log(self, topic: str, partition: int) -> PartitionLog:
-        """The copy, which is open and flushed, becomes the replica.  Raises DiskFailure.
+        """The copy, which is open, becomes the replica.  Raises DiskFailure.
 
         Its new name is on the device when ``sync`` has returned.
         """

@@ -1,9 +1,9 @@
 """Moves of replicas from one log directory to another (KIP-113): copies that catch up and take over.
 
-A copy grows in a ``-future`` folder of its new directory.  When it has nearly all, clients' batches wait
-for a moment: the rest is copied and fsynced, the controller notes the new place, and only then the folders
-change their names.  So the copy in the directory that the metadata names has everything that was
-acknowledged, wherever a crash falls.
+A copy grows in a ``-future`` folder of its new directory, and is fsynced.  When it has nearly all, clients'
+batches wait for a moment: the rest is copied, and fsynced as far as the source is, the controller notes the
+new place, and only then the folders change their names.  So the copy in the directory that the metadata names
+has everything that was acknowledged, wherever a crash falls.
 """
 
 from enum import Enum, auto
@@ -78,10 +78,18 @@ class Move:
 
     @property
     def is_equal(self) -> bool:
-        """Whether the copy has all that the source has, and on the device."""
-        return (
-            self.cut_to is None and self.future.recovery_point == self.future.log_end == self.source.log_end
-        )
+        """Whether the copy has all that the source has, and is fsynced as far as it has to be."""
+        return self.cut_to is None and self.future.log_end == self.source.log_end and not self.needs_flush
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether the source has more on the device, or is about to by ``flush.messages``.
+
+        That all of the copy is there would never be so while something is written during each fsync.
+        """
+        source, future = self.source, self.future
+        unsafe = future.log_end - future.recovery_point
+        return future.recovery_point < source.recovery_point or unsafe >= source.config.flush_messages
 
 
 class ReplicaMoves:
@@ -339,7 +347,8 @@ class ReplicaMoves:
         """Copy and fsync until both have the same; nothing can come between that and what follows."""
         while not move.is_equal:
             await self._copy_some(move)
-            await self._flush(move)
+            if move.needs_flush:
+                await self._flush(move)
 
     async def _flush(self, move: Move) -> None:
         job = move.future.begin_flush()

@@ -1,6 +1,8 @@
 """Replicas that follow, where a broker has several log directories: moves, and disks that fail."""
 
 import errno
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import trio
@@ -11,6 +13,7 @@ from broker.partitions import moves
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from storage.errors import DiskFailure
+from storage.partition_log import FlushJob
 from tests.broker.partitions.one_broker import NODE_ID, directory_id, settle
 from tests.broker.partitions.test_fetcher import LEADER, OTHER, Scene, same, scene
 
@@ -66,6 +69,26 @@ async def test_what_comes_while_it_is_copied_is_in_the_copy(
             it.leader.append((topic_id, 0), b"more %d" % number)
             await trio.lowlevel.checkpoint()
         await trio.sleep(5)
+        assert home(it) == B
+        assert same(it.log("t"), it.leader.logs[topic_id, 0])
+
+
+async def test_a_replica_moves_though_something_comes_during_each_fsync(
+    clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scene(paths=PATHS) as it:
+        topic_id = await followed(it)
+        run_blocking = it.broker.run_blocking
+
+        async def run(function: Callable[..., Any], *arguments: object) -> Any:
+            if isinstance(getattr(function, "__self__", None), FlushJob):
+                it.leader.append((topic_id, 0), b"more")
+                await trio.sleep(0.1)
+            return await run_blocking(function, *arguments)
+
+        monkeypatch.setattr(it.broker, "run_blocking", run)
+        await it.broker.partitions.moves.move(("t", 0), B)
+        await trio.sleep(10)
         assert home(it) == B
         assert same(it.log("t"), it.leader.logs[topic_id, 0])
 

@@ -1,7 +1,9 @@
 """Replicas move between log directories while they are written to, whatever happens meanwhile."""
 
 import errno
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 import trio
@@ -15,7 +17,7 @@ from protocol.messages.describe_log_dirs import DescribeLogDirsRequest, Describe
 from protocol.records.batch import RecordBatch, read_batches
 from storage.errors import DiskFailure
 from storage.memory_filesystem import MemoryFileSystem, PowerCut
-from storage.partition_log import PartitionLog
+from storage.partition_log import FlushJob, PartitionLog
 from tests.broker.partitions.one_broker import (
     NODE_ID,
     OneBroker,
@@ -199,6 +201,61 @@ async def test_what_the_broker_writes_itself_does_not_wait() -> None:
         await settle()
         assert home(broker) == B
         assert len(records(broker)) == 7
+
+
+async def test_it_does_not_wait_for_a_moment_in_which_the_broker_writes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with one_broker(paths=PATHS) as broker:
+        await filled(broker)
+        leader = broker.partitions.leader("t", 0)
+        run_blocking = broker.run_blocking
+        flushed = 0
+
+        async def run(function: Callable[..., Any], *arguments: object) -> Any:
+            nonlocal flushed
+            if isinstance(getattr(function, "__self__", None), FlushJob):
+                flushed += 1
+                assert flushed < 100, "it would never end"
+                leader.append_own(RecordBatch(some_batch(1)), broker.clock.now_ms())
+            return await run_blocking(function, *arguments)
+
+        monkeypatch.setattr(broker, "run_blocking", run)
+        await move(broker, B)
+        await settle()
+        assert home(broker) == B
+        assert len(records(broker)) == 6 + flushed
+
+
+async def test_what_waits_for_its_fsync_has_one_in_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with one_broker(paths=PATHS) as broker:
+        await filled(broker, batches=0, flush_messages="1")
+        leader = broker.partitions.leader("t", 0)
+        source = leader.log
+        run_blocking = broker.run_blocking
+        may_flush = trio.Event()
+
+        async def run(function: Callable[..., Any], *arguments: object) -> Any:
+            job = getattr(function, "__self__", None)
+            if isinstance(job, FlushJob):
+                assert leader.own_end <= leader.log.recovery_point
+                if job._log is source:
+                    await may_flush.wait()
+            return await run_blocking(function, *arguments)
+
+        monkeypatch.setattr(broker, "run_blocking", run)
+        broker.hold_commands()
+        await move(broker, B)
+        await settle()
+        leader.append_own(RecordBatch(some_batch(1)), broker.clock.now_ms())
+        await settle()
+        broker.release_commands()
+        await settle()
+        assert home(broker) == B
+        assert leader.own_end == 0
+        may_flush.set()
+        await settle()
+        assert leader.own_end == leader.log.recovery_point == 1
 
 
 @pytest.mark.acts("replica.alter.log.dirs.io.max.bytes.per.second")
