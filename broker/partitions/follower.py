@@ -224,7 +224,7 @@ class Follower(Replica):
             self.problem = f"what comes behind offset {log.log_end} is damaged: {damage}"
             return Outcome.RESTS
         except OffsetNotNext as refusal:
-            if self._starts_inside(data.records):
+            if self._starts_inside(data):
                 self.cut = Cut(refusal.base_offset, is_full=True, data=data)
                 self.problem = f"the leader's log starts inside the batch at {refusal.base_offset}"
                 return Outcome.CUT
@@ -259,11 +259,16 @@ class Follower(Replica):
             return min(end, log.log_end)
         return min(end, end_offset, log.log_end)
 
-    def _starts_inside(self, records: memoryview) -> bool:
-        """Whether the log, which is empty, is to start inside the first of these batches (DeleteRecords)."""
+    def _starts_inside(self, data: PartitionData) -> bool:
+        """Whether the log is to start inside the first of these batches (DeleteRecords).
+
+        Either it is empty, or the leader's starts there and has none of what this one has before that batch.
+        Kafka's follower gives up for good in the second case.
+        """
         log = self.log
-        first = RecordBatch(records)
-        return log.log_start == log.log_end and first.base_offset < log.log_end <= first.last_offset
+        first = RecordBatch(data.records)
+        is_needless = log.log_start == log.log_end or first.base_offset < data.log_start_offset
+        return is_needless and first.base_offset < log.log_end <= first.last_offset
 
     def meet(self, leader_end: int, leader_start: int) -> Outcome:
         """Find a place from which the leader can go on, whose log has these ends and not what was asked for.

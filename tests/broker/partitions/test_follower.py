@@ -294,6 +294,30 @@ def test_a_log_that_starts_inside_a_batch_is_begun_anew_at_it() -> None:
     assert (log.log_start, log.log_end, log.high_watermark) == (2, 3, 3)
 
 
+def test_one_that_was_cut_where_the_leaders_starts_inside_a_batch_is_begun_anew_at_it() -> None:
+    """The leader's epoch ends there for who has diverged: else nothing would ever follow what is left."""
+    leader = leader_log(0, 0)
+    leader.append_as_leader(batch(b"2", b"3", b"4"), 2, now_ms=0)
+    leader.advance_high_watermark(5)
+    leader.delete_records_before(4)
+    assert leader.end_offset_for_epoch(1) == (1, 4)
+    log = leader_log(0, 0, 1, 1, 1, 1)
+    follower = follower_of(log, epoch=2)
+    diverged = PartitionData(diverging_epoch=EpochEndOffset(epoch=1, end_offset=4), log_start_offset=4)
+    assert take(follower, diverged) is Outcome.CUT
+    follower.truncate(now_ms=0)
+    assert log.log_end == 4
+    assert take(follower, answer(leader, 4)) is Outcome.CUT
+    assert follower.cut is not None
+    assert (follower.cut.offset, follower.cut.is_full) == (2, True)
+    data = follower.cut.data
+    assert data is not None
+    follower.truncate(now_ms=0)
+    assert take(follower, data) is Outcome.GOES_ON
+    assert (log.log_start, log.log_end, log.high_watermark) == (4, 5, 5)
+    assert log.leader_epochs.entries == leader.leader_epochs.entries == ((2, 4),)
+
+
 # Out of range
 
 
