@@ -246,7 +246,8 @@ class Fetcher:
             await self._take(client, answer)
 
     def _next_try(self) -> float:
-        return min((follower.retry_at for follower in self._resting), default=float("inf"))
+        """When there is something to do again that nobody tells of."""
+        return min((follower.retry_at for follower in (*self._resting, *self._to_cut)), default=float("inf"))
 
     # What is asked for
 

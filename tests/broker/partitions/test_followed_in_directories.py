@@ -16,6 +16,7 @@ from storage.errors import DiskFailure
 from storage.partition_log import FlushJob
 from tests.broker.partitions.one_broker import NODE_ID, directory_id, settle
 from tests.broker.partitions.test_fetcher import LEADER, OTHER, Scene, same, scene
+from tests.storage.builders import World
 
 A, B = PATHS = ("/a", "/b")
 
@@ -113,6 +114,37 @@ async def test_a_copy_follows_what_is_cut(clock: MockClock, monkeypatch: pytest.
         await trio.sleep(5)
         assert home(it) == B
         assert same(it.log("t"), other.logs[topic_id, 0])
+
+
+async def test_a_log_that_moves_while_it_is_about_to_be_cut_is_cut_where_it_is_then(
+    clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scene(paths=PATHS) as it:
+        topic_id = await followed(it)
+        run_blocking = it.broker.run_blocking
+        may_write = trio.Event()
+
+        async def run(function: Callable[..., Any], *arguments: object) -> Any:
+            if it.follower("t").is_busy:
+                await may_write.wait()
+            return await run_blocking(function, *arguments)
+
+        monkeypatch.setattr(it.broker, "run_blocking", run)
+        it.broker.hold_commands()
+        await it.broker.partitions.moves.move(("t", 0), B)
+        await settle()
+        it.leader.logs[topic_id, 0] = World().create()
+        it.leader.append((topic_id, 0), b"0")
+        it.leader.append((topic_id, 0), b"another", epoch=1)
+        it.change_leader(topic_id, LEADER)
+        await settle()
+        assert it.follower("t").is_busy
+        it.broker.release_commands()
+        await settle()
+        assert home(it) == B
+        may_write.set()
+        await trio.sleep(5)
+        assert same(it.log("t"), it.leader.logs[topic_id, 0])
 
 
 async def test_a_disk_that_fails_takes_what_follows_on_it_offline(clock: MockClock) -> None:
