@@ -68,11 +68,10 @@ def change_partition(
     record = PartitionChangeRecord(partition_id=index, topic_id=topic_id)
     if leader != partition.leader:
         record.leader = leader
-        if leader in elr:
+        if leader in elr or is_unclean:
             isr = (leader,)
             elr = tuple(replica for replica in elr if replica != leader)
-        elif is_unclean:
-            isr = (leader,)
+        if is_unclean:
             recovery_state = LeaderRecoveryState.RECOVERING
     elif not set(partition.replicas) <= set(replicas):
         # Replicas that lose their place must learn it, so the leadership begins anew (KIP-841).

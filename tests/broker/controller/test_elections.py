@@ -204,6 +204,12 @@ class TestElections:
         assert (after.leader, after.isr) == (3, (1, 3))
         assert after.leader_recovery_state is LeaderRecoveryState.RECOVERED
 
+    def test_an_unclean_election_of_an_eligible_replica_is_one_all_the_same(self) -> None:
+        before = image(partition([1, 2], [1], leader=-1, elr=[2]))
+        after = changed(before, alive=[2], min_isr=2, election=Election.UNCLEAN)
+        assert (after.leader, after.isr, after.eligible_leader_replicas) == (2, (2,), ())
+        assert after.leader_recovery_state is LeaderRecoveryState.RECOVERING
+
 
 class TestInSyncSets:
     def test_shrinking_does_not_touch_the_leader_epoch(self) -> None:

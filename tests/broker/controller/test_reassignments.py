@@ -15,11 +15,11 @@ from broker.controller.reassignments import (
     is_reassigning,
     under_way,
 )
-from broker.metadata.image import MetadataImage, PartitionImage
+from broker.metadata.image import LeaderRecoveryState, MetadataImage, PartitionImage
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.schema import Message
-from protocol.stored.metadata_records import PartitionRecord
+from protocol.stored.metadata_records import ConfigRecord, PartitionRecord
 from tests.broker.metadata.records import after, broker, directory, features, image_of, partition, topic, uuid
 
 TOPIC = uuid(1000)
@@ -112,6 +112,15 @@ def test_giving_up_costs_an_unclean_election_when_only_newcomers_are_in_sync() -
     assert "for t:0 because it would require an unclean leader election" in (error.message or "")
     back = only_partition(reassigned(moving, None, unclean=True))
     assert (back.replicas, back.isr, back.leader) == ((1,), (1,), 1)
+
+
+def test_giving_up_may_make_an_eligible_replica_lead_without_what_the_newcomers_have() -> None:
+    before = partition([3, 1, 2], [3], leader=3, elr=[2], adding=[3], removing=[1, 2])
+    minimum = ConfigRecord(resource_type=2, resource_name="t", name="min.insync.replicas", value="2")
+    moving = after(cluster(before, fenced=[1]), [minimum])
+    back = only_partition(reassigned(moving, None, unclean=True))
+    assert (back.replicas, back.isr, back.leader) == ((1, 2), (2,), 2)
+    assert back.leader_recovery_state is LeaderRecoveryState.RECOVERING
 
 
 def test_a_reassignment_can_be_changed_while_it_is_under_way() -> None:
