@@ -23,7 +23,7 @@ UNKNOWN_TYPE_NUMBER = 0
 
 _INTEGER_LIMITS: Mapping[str, int] = {"SHORT": 1 << 15, "INT": 1 << 31, "LONG": 1 << 63}
 
-_JAVA_BLANKS = "".join(map(chr, range(0x21)))
+JAVA_BLANKS = "".join(map(chr, range(0x21)))
 """What ``String.trim`` takes off."""
 
 _REGEX_BLANKS = " \t\n\x0b\f\r"
@@ -50,7 +50,7 @@ def invalid(name: str, shown: str, reason: str) -> ConfigError:
 
 def read_value(name: str, type_name: str, text: str) -> Value:
     """What ``text`` says for a setting of this type.  Only the type is looked at, not the allowed values."""
-    trimmed = text.strip(_JAVA_BLANKS)
+    trimmed = text.strip(JAVA_BLANKS)
     if type_name in ("STRING", "PASSWORD"):
         return trimmed
     if type_name == "BOOLEAN":

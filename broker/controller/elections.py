@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from broker.config.value_types import JAVA_BLANKS
 from broker.metadata.features import PARTITION_RECORD_VERSION
 from broker.metadata.image import (
     NO_LEADER,
@@ -191,24 +192,44 @@ def _or(wished: Sequence[int] | None, present: tuple[int, ...]) -> tuple[int, ..
 class TopicRules:
     """The settings that elections depend on, per topic, from an image and the broker's own defaults."""
 
-    def __init__(self, image: MetadataImage, *, default_min_isr: int, default_unclean_election: bool) -> None:
+    def __init__(
+        self,
+        image: MetadataImage,
+        *,
+        default_min_isr: int,
+        default_unclean_election: bool,
+        controller_id: int | None = None,
+    ) -> None:
+        """``controller_id``: what is set for this node alone counts before what is set for all."""
         self._image = image
-        cluster = image.config(ResourceType.BROKER, "")
-        self._min_isr = int(cluster.get(MIN_INSYNC_REPLICAS, default_min_isr))
-        unclean = cluster.get(UNCLEAN_LEADER_ELECTION)
-        self._unclean = default_unclean_election if unclean is None else unclean == "true"
+        cluster = dict(image.config(ResourceType.BROKER, ""))
+        if controller_id is not None:
+            cluster.update(image.config(ResourceType.BROKER, str(controller_id)))
+        min_isr, unclean = cluster.get(MIN_INSYNC_REPLICAS), cluster.get(UNCLEAN_LEADER_ELECTION)
+        self._min_isr = default_min_isr if min_isr is None else _count(min_isr)
+        self._unclean = default_unclean_election if unclean is None else _is_true(unclean)
 
     def min_isr(self, topic: TopicImage) -> int:
         """``min.insync.replicas``, but not more than the topic's partitions have replicas."""
         text = self._image.topic_config(topic.name).get(MIN_INSYNC_REPLICAS)
-        wanted = self._min_isr if text is None else int(text)
+        wanted = self._min_isr if text is None else _count(text)
         return min(wanted, len(topic.partitions[0].replicas)) if topic.partitions else wanted
 
     def election(self, topic: TopicImage) -> Election:
         """The kind of election that this topic allows."""
         text = self._image.topic_config(topic.name).get(UNCLEAN_LEADER_ELECTION)
-        unclean = self._unclean if text is None else text == "true"
+        unclean = self._unclean if text is None else _is_true(text)
         return Election.UNCLEAN if unclean else Election.ONLINE
+
+
+def _count(text: str) -> int:
+    """The number that a stored setting stands for, with whatever blanks it was accepted."""
+    return int(text.strip(JAVA_BLANKS))
+
+
+def _is_true(text: str) -> bool:
+    """As Kafka's controller reads it: in any case, but unlike elsewhere not with blanks around it."""
+    return text.lower() == "true"
 
 
 def acceptance(

@@ -203,11 +203,12 @@ def stop_controller(services: "Services", node: Node) -> int:
 
 
 def topic_rules(services: "Services", image: MetadataImage) -> TopicRules:
-    """The settings for elections, as ``image`` and this node's configuration give them."""
+    """The settings for elections, as ``image`` and what this node was started with give them."""
     return TopicRules(
         image,
-        default_min_isr=services.config.get("min.insync.replicas"),
-        default_unclean_election=services.config.get("unclean.leader.election.enable"),
+        default_min_isr=services.config.started_with("min.insync.replicas"),
+        default_unclean_election=services.config.started_with("unclean.leader.election.enable"),
+        controller_id=services.node_id,
     )
 
 

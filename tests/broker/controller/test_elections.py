@@ -339,6 +339,46 @@ class TestTopicRules:
         second = made.topics["b"]
         assert (rules.min_isr(second), rules.election(second)) == (1, Election.UNCLEAN)
 
+    @pytest.mark.parametrize(("text", "unclean"), [("TRUE", True), ("True", True), (" true", False)])
+    def test_how_the_words_are_read(self, text: str, unclean: bool) -> None:
+        """As Kafka's controller does: it would fall over the blanks of a number."""
+        for kind, resource in ((2, "a"), (4, "")):
+            made = image_of(
+                [broker(1), broker(2)],
+                topic("a", TOPIC, partition([1, 2])),
+                ConfigRecord(
+                    resource_type=kind,
+                    resource_name=resource,
+                    name="unclean.leader.election.enable",
+                    value=text,
+                ),
+                ConfigRecord(
+                    resource_type=kind, resource_name=resource, name="min.insync.replicas", value="\x01 2 "
+                ),
+            )
+            rules = TopicRules(made, default_min_isr=1, default_unclean_election=False)
+            found = made.topics["a"]
+            assert rules.election(found) is (Election.UNCLEAN if unclean else Election.ONLINE)
+            assert rules.min_isr(found) == 2
+
+    def test_what_is_set_for_the_controller_s_node_counts_before_the_cluster_s(self) -> None:
+        values = {"": "true", "1": "false"}
+        made = image_of(
+            [broker(1), broker(2)],
+            topic("a", TOPIC, partition([1, 2])),
+            [
+                ConfigRecord(
+                    resource_type=4, resource_name=node, name="unclean.leader.election.enable", value=value
+                )
+                for node, value in values.items()
+            ],
+        )
+        for controller_id, election in ((1, Election.ONLINE), (2, Election.UNCLEAN)):
+            rules = TopicRules(
+                made, default_min_isr=1, default_unclean_election=False, controller_id=controller_id
+            )
+            assert rules.election(made.topics["a"]) is election
+
     def test_not_more_than_there_are_replicas(self) -> None:
         made = image_of(topic("a", TOPIC, partition([1])))
         rules = TopicRules(made, default_min_isr=2, default_unclean_election=False)
