@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from broker.config.broker_config import BrokerConfig
-from broker.config.definitions import Definition, Scope, find
+from broker.config.definitions import Scope, find
 from broker.config.resources import check_client_metrics, check_group, check_topic
 from broker.controller.decision import Decision
 from broker.metadata import topic_names
@@ -24,7 +24,7 @@ MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
 
 VALUE_LENGTH_MAX: Final = 32_767
-"""Characters of one value; a longer one cannot be stored as Kafka stores it, and gets INVALID_REQUEST."""
+"""Characters of one value; a longer one cannot be stored as Kafka stores it, and gets INVALID_CONFIG."""
 
 
 class Operation(IntEnum):
@@ -82,7 +82,7 @@ def _records_of(image: MetadataImage, alteration: Alteration, config: BrokerConf
     current = image.configs.get((kind, name), {})
     changed: dict[str, str | None] = {}
     for change in alteration.changes:
-        value = _changed_value(config, kind, change, current.get(change.name))
+        value = _changed_value(kind, change, current.get(change.name))
         # A broker reloads what is set again: its files may have changed (KAFKA-14136).
         if value != current.get(change.name) or kind == ResourceType.BROKER:
             changed[change.name] = value
@@ -95,7 +95,7 @@ def _records_of(image: MetadataImage, alteration: Alteration, config: BrokerConf
     return list(_as_records(image, kind, name, changed))
 
 
-def _changed_value(config: BrokerConfig, kind: int, change: Change, current: str | None) -> str | None:
+def _changed_value(kind: int, change: Change, current: str | None) -> str | None:
     """What the setting is after the change; None if it is not set any more."""
     if change.operation == Operation.SET:
         return change.value
@@ -112,9 +112,9 @@ def _changed_value(config: BrokerConfig, kind: int, change: Change, current: str
             ErrorCode.INVALID_CONFIG, f"Can't {word} to key {change.name} because its type is not LIST."
         )
     if current is None:
-        current = _inherited(config, known)
-    items = current.split(",") if current else []
-    for item in (change.value or "").split(","):
+        current = known.show(known.default) or ""  # whatever brokers were started with, in Kafka either
+    items = [item for item in current.split(",") if item]
+    for item in _split_as_java_does(change.value or ""):
         if change.operation == Operation.APPEND:
             items += [item] if item not in items else []
         elif item in items:
@@ -122,15 +122,12 @@ def _changed_value(config: BrokerConfig, kind: int, change: Change, current: str
     return ",".join(items)
 
 
-def _inherited(config: BrokerConfig, known: Definition) -> str:
-    """The text of the list to which something is added while the resource has none of its own.
-
-    Dynamic settings of the cluster do not count here, in Kafka either.
-    """
-    for name, _ in known.synonyms or ((known.name, 1),):
-        if name in config.static:
-            return config.static[name]
-    return known.show(known.default) or ""
+def _split_as_java_does(text: str) -> Sequence[str]:
+    """At commas, without what is empty at the end; an empty text is one empty item."""
+    items = text.split(",")
+    while text and items and not items[-1]:
+        items.pop()
+    return items
 
 
 def _check_min_insync_replicas(
@@ -178,7 +175,7 @@ def _check_resource(
 ) -> None:
     if any(value is not None and len(value) > VALUE_LENGTH_MAX for value in changed.values()):
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
+            ErrorCode.INVALID_CONFIG,
             "The configuration value cannot be added because it exceeds the maximum value size of "
             f"{VALUE_LENGTH_MAX} bytes.",
         )

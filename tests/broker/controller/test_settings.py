@@ -146,9 +146,36 @@ def test_a_list_that_has_grown_too_long_is_refused() -> None:
     records, (outcome,) = altered(before, Alteration(TOPIC, "t", [change]))
     assert records == []
     assert outcome is not None
-    assert outcome.code is ErrorCode.INVALID_REQUEST
+    assert outcome.code is ErrorCode.INVALID_CONFIG
     assert outcome.message is not None
     assert outcome.message.endswith("exceeds the maximum value size of 32767 bytes.")
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "value", "after"),
+    [
+        ("0:1,,0:2", Operation.APPEND, "0:3", "0:1,0:2,0:3"),
+        ("0:1", Operation.APPEND, "0:2,", "0:1,0:2"),
+        ("0:1", Operation.APPEND, ",", None),
+        ("0:1,0:2", Operation.SUBTRACT, "0:2,,", "0:1"),
+        ("0:1", Operation.SUBTRACT, "0:1", ""),
+    ],
+)
+def test_lists_are_split_as_java_splits_them(
+    before: str, operation: Operation, value: str, after: str | None
+) -> None:
+    name = "leader.replication.throttled.replicas"
+    change = Alteration(TOPIC, "t", [Change(name, operation, value)])
+    records, (outcome,) = altered(image(config_record(TOPIC, "t", name, before)), change)
+    assert outcome is None
+    assert records == ([] if after is None else [config_record(TOPIC, "t", name, after)])
+
+
+def test_what_a_list_has_by_default_is_not_what_brokers_were_started_with() -> None:
+    change = Alteration(TOPIC, "t", [Change("cleanup.policy", Operation.APPEND, "compact")])
+    config = BrokerConfig({"log.cleanup.policy": "compact"})
+    ((record, _),), _ = alter_settings(image(), [change], config, validate_only=False)
+    assert record == config_record(TOPIC, "t", "cleanup.policy", "delete,compact")
 
 
 def test_a_type_that_is_none() -> None:
