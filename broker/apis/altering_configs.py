@@ -24,6 +24,8 @@ Response = TypeVar("Response")
 
 _LEVELS: Mapping[str, Level] = {level.name: level for level in sorted(Level, key=lambda level: level.name)}
 
+_TYPES = frozenset(ResourceType)
+
 
 def alter_resources(
     request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
@@ -51,9 +53,13 @@ def alter_resources(
     if not left:
         return build([settled[index] for index in range(len(alterations))])
 
+    seen_by_broker = not call.listener.is_controller or call.connection.is_forwarded
+
     def command(image: MetadataImage) -> Decision[Sequence[Outcome]]:
-        forwarded = [alterations[index] for index in left]
-        return alter_settings(image, forwarded, config, validate_only=validate_only)
+        undecided = [alterations[index] for index in left]
+        return alter_settings(
+            image, undecided, config, validate_only=validate_only, seen_by_broker=seen_by_broker
+        )
 
     def answer(outcome: Sequence[Outcome] | KafkaError) -> Response:
         decided = [outcome] * len(left) if isinstance(outcome, KafkaError) else outcome
@@ -116,9 +122,11 @@ def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) ->
                 is_set = change.operation == Operation.SET
                 call.services.log.set_level(change.name, _LEVELS[change.value or ""] if is_set else None)
         return True
-    if kind == ResourceType.BROKER and call.listener.is_controller:
-        _check_is_known(call, alteration.resource_name)  # the broker itself has checked its settings
-    elif kind == ResourceType.BROKER:
+    if call.listener.is_controller:
+        if kind not in _TYPES:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
+        return False  # what a broker has to say of its own settings, it has said
+    if kind == ResourceType.BROKER:
         if alteration.resource_name:
             _check_node_id(call, alteration.resource_name, "broker id, expected {}, but received {}")
         _check_broker(call, alteration)
@@ -137,16 +145,6 @@ def _check_node_id(call: Call, name: str, unexpected: str) -> None:
         raise _invalid(f"Node id must be an integer, but it is: {name}")
     if node_id != call.services.node_id:
         raise _invalid("Unexpected " + unexpected.format(call.services.node_id, name))
-
-
-def _check_is_known(call: Call, name: str) -> None:
-    if not name:
-        return
-    broker_id = read_integer(name)
-    if broker_id is None:
-        raise _invalid("Unable to parse broker name as a base 10 number.")
-    if broker_id not in call.services.image.brokers:
-        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No broker with id {broker_id} found.")
 
 
 def _check_loggers(changes: Sequence[Change]) -> None:

@@ -37,6 +37,7 @@ def handle(request: EnvelopeRequest, call: Call) -> EnvelopeResponse | Waiting[E
     client = ConnectionState(
         outside.number, outside.listener, Address(host, outside.peer.port), outside.local_address
     )
+    client.is_forwarded = True
     try:
         started = controller.forwarded.start(memoryview(request.request_data), client)
     except CloseConnection as error:

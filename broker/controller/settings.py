@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from broker.config.broker_config import BrokerConfig
 from broker.config.definitions import Scope, find
 from broker.config.resources import check_client_metrics, check_group, check_topic
+from broker.config.value_types import read_integer
 from broker.controller.decision import Decision
 from broker.metadata import topic_names
 from broker.metadata.features import (
@@ -58,17 +59,23 @@ Outcome = KafkaError | None
 
 
 def alter_settings(
-    image: MetadataImage, alterations: Iterable[Alteration], config: BrokerConfig, *, validate_only: bool
+    image: MetadataImage,
+    alterations: Iterable[Alteration],
+    config: BrokerConfig,
+    *,
+    validate_only: bool,
+    seen_by_broker: bool = True,
 ) -> Decision[Sequence[Outcome]]:
     """Each alteration is done as a whole or not at all, whatever becomes of the others.
 
-    The caller has seen to it that no resource and no setting of one comes twice.
+    The caller has seen to it that no resource and no setting of one comes twice.  ``seen_by_broker``: those
+    of a broker's settings were held by that broker against what it has, since they came through it.
     """
     records: list[VersionedRecord] = []
     outcomes: list[Outcome] = []
     for alteration in alterations:
         try:
-            changed = _records_of(image, alteration, config)
+            changed = _records_of(image, alteration, config, seen_by_broker=seen_by_broker)
         except KafkaError as error:
             outcomes.append(error)
         else:
@@ -77,7 +84,9 @@ def alter_settings(
     return Decision([] if validate_only else records, outcomes)
 
 
-def _records_of(image: MetadataImage, alteration: Alteration, config: BrokerConfig) -> list[VersionedRecord]:
+def _records_of(
+    image: MetadataImage, alteration: Alteration, config: BrokerConfig, *, seen_by_broker: bool
+) -> list[VersionedRecord]:
     kind, name = alteration.resource_type, alteration.resource_name
     current = image.configs.get((kind, name), {})
     changed: dict[str, str | None] = {}
@@ -90,7 +99,8 @@ def _records_of(image: MetadataImage, alteration: Alteration, config: BrokerConf
         kept = {change.name for change in alteration.changes}
         changed.update((setting, None) for setting in current if setting not in kept)
     _check_min_insync_replicas(image, kind, name, changed)
-    _check_cordoned(image, kind, changed)
+    if kind == ResourceType.BROKER and CORDONED_LOG_DIRS in changed:
+        _check_cordoned(image, changed[CORDONED_LOG_DIRS], current.get(CORDONED_LOG_DIRS), seen_by_broker)
     _check_resource(image, config, alteration, changed, {**current, **changed})
     return list(_as_records(image, kind, name, changed))
 
@@ -152,18 +162,29 @@ def _check_min_insync_replicas(
         )
 
 
-def _check_cordoned(image: MetadataImage, kind: int, changed: Mapping[str, str | None]) -> None:
-    """Which directories take no new replicas can only be told where the controller may note it (KIP-1066)."""
-    if (
-        kind == ResourceType.BROKER
-        and CORDONED_LOG_DIRS in changed
-        and not writes_cordoned_directories(image.metadata_version)
-    ):
+def _check_cordoned(
+    image: MetadataImage, value: str | None, current: str | None, seen_by_broker: bool
+) -> None:
+    """Which directories take no new replicas can only be told where the controller may note it (KIP-1066).
+
+    It knows them by their ids, and cannot tell which a path may mean: that is for the broker to say.
+    """
+    if not writes_cordoned_directories(image.metadata_version):
         raise KafkaError(
             ErrorCode.INVALID_CONFIG,
             f"The {CORDONED_LOG_DIRS} configuration value cannot be set because it requires "
             f"metadata.version >= {METADATA_VERSION_NAMES[CORDONED_DIRECTORIES_LEVEL]}",
         )
+    if not seen_by_broker and not set(_paths(value)) <= set(_paths(current)):
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"When updating {CORDONED_LOG_DIRS} via controllers,  the new value must be a subset of "
+            "the current configuration value.",
+        )
+
+
+def _paths(text: str | None) -> Sequence[str]:
+    return [path.strip() for path in text.split(",")] if text and text.strip() else []
 
 
 def _check_resource(
@@ -198,16 +219,13 @@ def _check_topic(image: MetadataImage, config: BrokerConfig, name: str, settings
 def _check_broker(image: MetadataImage, config: BrokerConfig, name: str, settings: Mapping[str, str]) -> None:
     if not name:
         return
-    try:
-        broker_id = int(name)
-    except ValueError:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number."
-        ) from None
-    if broker_id < 0:
+    node_id = read_integer(name)
+    if node_id is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
+    if node_id < 0:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.")
-    if broker_id not in image.brokers:
-        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No broker with id {broker_id} found.")
+    if node_id not in image.brokers and node_id not in image.controllers:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node_id} found.")
 
 
 def _check_group(image: MetadataImage, config: BrokerConfig, name: str, settings: Mapping[str, str]) -> None:

@@ -38,7 +38,8 @@ class ConnectionState:
     """What is known about a connection for as long as it lasts.  Handlers may read and write it.
 
     ``client_software_name`` and ``client_software_version`` are what ApiVersions v3+ told (KIP-511), or
-    empty.  ``deaf_until`` is Trio's time up to which nothing more is read (KIP-219).
+    empty.  ``deaf_until`` is Trio's time up to which nothing more is read (KIP-219).  ``is_forwarded``: this
+    stands for a connection to another broker, which passes on what came over it (KIP-590).
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class ConnectionState:
         "client_software_name",
         "client_software_version",
         "deaf_until",
+        "is_forwarded",
         "listener",
         "local_address",
         "number",
@@ -60,6 +62,7 @@ class ConnectionState:
         self.client_software_name = ""
         self.client_software_version = ""
         self.deaf_until = 0.0
+        self.is_forwarded = False
         self._when_closed: dict[Hashable, Callable[[], None]] | None = None
 
     def __str__(self) -> str:

@@ -45,6 +45,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
 )
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.unregister_broker import UnregisterBrokerRequest
@@ -348,6 +349,40 @@ class TestEnvelope:
             assert answer.error_code == ErrorCode.NONE
             inner, _ = CreateTopicsResponse.decode_from(answer.response_data, 4, 4)
             assert inner.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+    async def test_settings_of_brokers_are_believed_of_brokers_only(self) -> None:
+        change = AlterableConfig(name="cordoned.log.dirs", value="/a")
+        request = IncrementalAlterConfigsRequest(
+            resources=[AlterConfigsResource(resource_type=4, resource_name="1", configs=[change])]
+        )
+        async with started() as node:
+            (directly,) = (await ask(node, request, IncrementalAlterConfigsResponse, 1)).responses
+            assert directly.error_code == ErrorCode.INVALID_CONFIG
+            answer = await ask(node, self.wrapped(request, 1), EnvelopeResponse)
+            _, position = ResponseHeader.decode_from(answer.response_data, 0, 1)
+            inner, _ = IncrementalAlterConfigsResponse.decode_from(answer.response_data, position, 1)
+            assert [response.error_code for response in inner.responses] == [ErrorCode.NONE]
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("kind", "name", "code", "text"),
+        [
+            (4, "1", ErrorCode.NONE, None),
+            (4, "9", ErrorCode.BROKER_ID_NOT_REGISTERED, "No node with id 9 found."),
+            (99, "1", ErrorCode.UNSUPPORTED_VERSION, "Unknown resource type 99."),
+        ],
+    )
+    async def test_what_the_controller_itself_answers(
+        self, kind: int, name: str, code: ErrorCode, text: str | None
+    ) -> None:
+        change = AlterableConfig(name="num.io.threads", value="9")
+        request = IncrementalAlterConfigsRequest(
+            resources=[AlterConfigsResource(resource_type=kind, resource_name=name, configs=[change])]
+        )
+        async with started() as node:
+            (answer,) = (await ask(node, request, IncrementalAlterConfigsResponse, 1)).responses
+            assert (answer.error_code, answer.error_message) == (code, text)
 
 
 class TestWhereAnotherNodeIsTheController:

@@ -23,6 +23,7 @@ from protocol.stored.metadata_records import (
     FeatureLevelRecord,
     PartitionRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     TopicRecord,
 )
 
@@ -126,15 +127,21 @@ def test_without_eligible_replicas_each_broker_may_have_a_minimum() -> None:
 @pytest.mark.parametrize(
     ("resource", "code", "told"),
     [
-        ("9", ErrorCode.BROKER_ID_NOT_REGISTERED, "No broker with id 9 found."),
+        ("9", ErrorCode.BROKER_ID_NOT_REGISTERED, "No node with id 9 found."),
         ("-1", ErrorCode.INVALID_REQUEST, "Invalid negative broker ID."),
         ("x", ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number."),
+        ("1_0", ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number."),
     ],
 )
 def test_a_broker_must_be_one_of_the_cluster(resource: str, code: ErrorCode, told: str) -> None:
     _, (outcome,) = altered(image(), sets(BROKER, resource, "num.io.threads", "9"))
     assert outcome is not None
     assert (outcome.code, outcome.message) == (code, told)
+
+
+def test_a_node_that_is_only_a_controller_has_settings_too() -> None:
+    before = image(RegisterControllerRecord(controller_id=9))
+    assert altered(before, sets(BROKER, "9", "num.io.threads", "9"))[1] == [None]
 
 
 def test_a_list_that_has_grown_too_long_is_refused() -> None:
@@ -198,3 +205,28 @@ def test_cordoned_directories_need_a_level_that_knows_them(value: str | None) ->
     )
     new = image(FeatureLevelRecord(name="metadata.version", feature_level=30))
     assert altered(new, wish)[1] == [None]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_refused"),
+    [("/b , /a", False), ("/b", False), (" ", False), (None, False), ("/a,/c", True), ("/A", True)],
+)
+def test_which_directories_are_cordoned_is_for_their_broker_to_say(
+    value: str | None, is_refused: bool
+) -> None:
+    before = image(config_record(BROKER, "1", "cordoned.log.dirs", "/a, /b"))
+    wish = [sets(BROKER, "1", "cordoned.log.dirs", value)]
+    for seen_by_broker in (True, False):
+        records, (outcome,) = alter_settings(
+            before, wish, BrokerConfig({}), validate_only=False, seen_by_broker=seen_by_broker
+        )
+        if seen_by_broker or not is_refused:
+            assert outcome is None
+            continue
+        assert records == []
+        assert outcome is not None
+        assert outcome.code is ErrorCode.INVALID_CONFIG
+        assert outcome.message == (
+            "When updating cordoned.log.dirs via controllers,  the new value must be a subset of the current "
+            "configuration value."
+        )
