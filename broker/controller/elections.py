@@ -9,6 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from broker.config.value_types import JAVA_BLANKS
+from broker.groups.java_order import joined_numbers_in_java_order
 from broker.metadata.features import PARTITION_RECORD_VERSION
 from broker.metadata.image import (
     NO_LEADER,
@@ -124,14 +125,17 @@ def _complete_reassignment(
 def _next_eligible(
     partition: PartitionImage, isr: tuple[int, ...], wish: Wish, rules: ClusterRules
 ) -> tuple[int, ...]:
-    """Replicas out of sync that are known to have everything committed while the set is too small."""
+    """Replicas out of sync that are known to have everything committed while the set is too small.
+
+    In Kafka's order, which is told to whoever describes the topic.
+    """
     if not rules.elr_enabled:
         return partition.eligible_leader_replicas
     if len(isr) >= rules.min_isr:
         return ()
-    candidates = (*partition.eligible_leader_replicas, *partition.isr)
     gone = {*isr, *wish.unclean_shutdown}
-    return tuple(dict.fromkeys(replica for replica in candidates if replica not in gone))
+    candidates = joined_numbers_in_java_order(partition.eligible_leader_replicas, partition.isr)
+    return tuple([replica for replica in candidates if replica not in gone])
 
 
 def _elect(

@@ -91,6 +91,13 @@ def numbers_in_java_order(numbers: Iterable[int]) -> list[int]:
     return _in_order(ordered, int, _copied_size(len(ordered)))
 
 
+def joined_numbers_in_java_order(copied: Iterable[int], added: Iterable[int]) -> list[int]:
+    """Numbers, once each, in the order of a ``HashSet`` made of a collection, to which others were added."""
+    first = dict.fromkeys(copied)
+    joined = list(dict.fromkeys((*first, *added)))
+    return _in_order(joined, int, max(_copied_size(len(first)), _grown_size(len(joined))))
+
+
 def id_as_java_compares(uuid: bytes) -> tuple[int, int]:
     """A key that sorts UUIDs as Kafka does: by two signed numbers."""
     return int.from_bytes(uuid[:8], "big", signed=True), int.from_bytes(uuid[8:], "big", signed=True)

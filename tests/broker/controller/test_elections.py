@@ -225,6 +225,10 @@ class TestInSyncSets:
         after = changed(image(partition([1, 2, 3])), isr=[1], min_isr=2)
         assert (after.isr, after.eligible_leader_replicas) == ((1,), (2, 3))
 
+    def test_those_who_are_eligible_stand_in_kafka_s_order(self) -> None:
+        after = changed(image(partition([1, 2, 3], [2, 1], elr=[3], leader=2)), isr=[2], min_isr=3)
+        assert after.eligible_leader_replicas == (1, 3)
+
     def test_the_minimum_reached_again_clears_them(self) -> None:
         after = changed(image(partition([1, 2, 3], [1], elr=[2, 3])), isr=[1, 2], min_isr=2)
         assert (after.isr, after.eligible_leader_replicas) == ((1, 2), ())

@@ -1,11 +1,37 @@
 """Names come in the order in which Kafka would look at them."""
 
-from broker.groups.java_order import in_java_order, in_java_order_of_computed, members_in_kafka_order
+import pytest
+
+from broker.groups.java_order import (
+    in_java_order,
+    in_java_order_of_computed,
+    joined_numbers_in_java_order,
+    members_in_kafka_order,
+)
 
 
 def test_names_of_one_bucket_come_as_they_were_put_there() -> None:
     assert in_java_order(["cleo", "anna", "bert"]) == ["bert", "cleo", "anna"]
     assert in_java_order(["anna", "bert", "cleo"]) == ["bert", "anna", "cleo"]
+
+
+@pytest.mark.parametrize(
+    ("copied", "added", "joined"),
+    [
+        ([3], [1, 2], [1, 2, 3]),
+        ([18, 2], [1, 34, 2], [1, 18, 2, 34]),
+        ([1001, 1002], [17, 1], [17, 1, 1001, 1002]),
+        (
+            [40, 3, 20, 1, 16, 32, 48, 64, 80, 96, 112, 128],
+            [17, 33],
+            [32, 64, 96, 128, 1, 33, 3, 40, 16, 48, 80, 112, 17, 20],
+        ),
+        ([], [100_000, 65_537, 3], [65_537, 100_000, 3]),
+    ],
+)
+def test_numbers_that_are_added_to_others(copied: list[int], added: list[int], joined: list[int]) -> None:
+    """As a ``HashSet`` of Java's has said."""
+    assert joined_numbers_in_java_order(copied, added) == joined
 
 
 def test_what_is_computed_goes_before_its_bucket_and_the_table_grows_late() -> None:

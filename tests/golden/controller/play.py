@@ -256,8 +256,7 @@ class Play:
             if value and isinstance(value[0], Struct):
                 rows = [self._brief(row) for row in value]
                 return sorted(rows, key=str) if name in UNORDERED else rows
-            told = [self._value(name, each) for each in value]
-            return sorted(told) if name == "eligible_leader_replicas" else told
+            return [self._value(name, each) for each in value]
         if isinstance(value, bytes):
             for topic, topic_id in self.topics.items():
                 if topic_id == value:
