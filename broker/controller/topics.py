@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from broker.controller.decision import RECORDS_MAX, Decision
 from broker.controller.elections import MIN_INSYNC_REPLICAS
 from broker.controller.placement import UsableBroker, place
+from broker.groups.java_order import counted_in_timeline_order
 from broker.metadata import topic_names
 from broker.metadata.features import PARTITION_RECORD_VERSION
 from broker.metadata.image import (
@@ -334,7 +335,9 @@ def _additional_replicas(
 ) -> list[tuple[int, ...]]:
     present = len(topic.partitions)
     additional = growth.partition_count - present
-    replication_factor = len(topic.partitions[0].replicas)
+    # Where partitions differ, as they do while they are reassigned, Kafka asks the one that it finds first.
+    model = topic.partitions[counted_in_timeline_order(present)[0]]
+    replication_factor = len(model.replicas)
     if growth.assignments is None:
         return place(
             usable_brokers(image),

@@ -46,23 +46,28 @@ def members_in_kafka_order(members: Iterable[str], known: Iterable[str]) -> list
     from there, before all others.  Both tables have the size that they have without members that have left.
     """
     by_id = dict.fromkeys(members)
-    table = _in_timeline_order(list(known))
+    table = _in_timeline_order(list(known), java_string_hash)
     there = set(table)
     old = [name for name in table if name in by_id]
     return in_java_order([*old, *(name for name in by_id if name not in there)])
 
 
-def _in_timeline_order(names: list[str]) -> list[str]:
+def counted_in_timeline_order(count: int) -> list[int]:
+    """The numbers from 0 on as Kafka finds them in such a table: the partitions of a topic."""
+    return _in_timeline_order(list(range(count)), int)
+
+
+def _in_timeline_order(keys: list[Key], hash_code: Callable[[Key], int]) -> list[Key]:
     size = _TIMELINE_SIZE_START
-    for count in range(1, len(names) + 1):
+    for count in range(1, len(keys) + 1):
         if count * 3 / 4 > size:
             size *= 2
     shift = 65 - size.bit_length()
 
-    def slot(name: str) -> int:
-        return (java_string_hash(name) * _TIMELINE_FACTOR & 0xFFFF_FFFF_FFFF_FFFF) >> shift
+    def slot(key: Key) -> int:
+        return (hash_code(key) * _TIMELINE_FACTOR & 0xFFFF_FFFF_FFFF_FFFF) >> shift
 
-    ordered = names[::-1]  # what came last to a slot comes first out of it
+    ordered = keys[::-1]  # what came last to a slot comes first out of it
     ordered.sort(key=slot)
     return ordered
 

@@ -210,6 +210,15 @@ class TestGrowing:
         assert [len(each.replicas) for each in partitions] == [2] * 5
         assert partitions[:2] == self.IMAGE.topics["a"].partitions
 
+    def test_where_they_differ_the_one_counts_that_kafka_finds_first(self) -> None:
+        image = after(
+            BROKERS, topic("a", uuid(1000), partition([1, 2]), partition([1, 2]), partition([1, 2, 3]))
+        )
+        assert create_partitions(image, [Growth("a", 4, [[3, 2, 1]])], Random(1)).reply == {"a": None}
+        refused = create_partitions(image, [Growth("a", 4, [[3, 2]])], Random(1)).reply["a"]
+        assert refused is not None
+        assert "previous partitions, which have 3 replica(s)" in (refused.message or "")
+
     def test_an_assignment(self) -> None:
         records, _ = create_partitions(self.IMAGE, [Growth("a", 3, [[3, 1]])], Random(1))
         assert applied(self.IMAGE, records).topics["a"].partitions[2].replicas == (3, 1)

@@ -3,6 +3,7 @@
 import pytest
 
 from broker.groups.java_order import (
+    counted_in_timeline_order,
     in_java_order,
     in_java_order_of_computed,
     joined_numbers_in_java_order,
@@ -51,3 +52,9 @@ def test_members_that_are_there_come_out_of_a_table_of_their_own() -> None:
     three = ["anna", "cleo", "bert"]
     assert members_in_kafka_order(three, three) == ["bert", "cleo", "anna"]
     assert members_in_kafka_order(["a"], ["b", "c"]) == ["a"]
+
+
+def test_numbers_in_a_table_of_kafka_s_own() -> None:
+    """As a ``TimelineHashMap`` has said."""
+    assert [counted_in_timeline_order(count)[0] for count in range(1, 10)] == [0, 0, 2, 2, 2, 5, 5, 5, 5]
+    assert counted_in_timeline_order(13) == [0, 5, 10, 2, 7, 12, 4, 9, 1, 6, 11, 3, 8]

@@ -421,6 +421,23 @@ async def feature_levels(play: Play) -> None:
     await update("metadata.version", 25, 2)
 
 
+async def uneven_topics(play: Play) -> None:
+    await play.come(161, 162, 163)
+    await play.make("uneven", [161, 162], [161, 162], [161, 162])
+    wider = ReassignablePartition(partition_index=2, replicas=[161, 162, 163])
+    await play.ask(
+        AlterPartitionReassignmentsRequest(
+            timeout_ms=10_000, topics=[ReassignableTopic(name="uneven", partitions=[wider])]
+        ),
+        0,
+    )
+    for replicas in ([163, 162], [163, 162, 161]):
+        grown = CreatePartitionsTopic(
+            name="uneven", count=4, assignments=[CreatePartitionsAssignment(broker_ids=replicas)]
+        )
+        await play.ask(CreatePartitionsRequest(topics=[grown], timeout_ms=10_000), 3)
+
+
 SCENES: Final[tuple[Scene, ...]] = (
     registrations,
     heartbeats,
@@ -439,6 +456,7 @@ SCENES: Final[tuple[Scene, ...]] = (
     envelopes,
     controllers,
     feature_levels,
+    uneven_topics,
 )
 
 
