@@ -87,6 +87,7 @@ class ControllerService:
         self._uncommitted: deque[_Decided] = deque()
         self._sessions: BrokerSessions | None = None
         self._chores: Chores | None = None
+        self._alone_since_ms: float | None = None
         self._forwarded: Dispatcher | None = None
 
     @property
@@ -112,7 +113,7 @@ class ControllerService:
         What the log holds beyond the published image is published as soon as it is committed.
         """
         self._raft = raft
-        self._sessions = self._chores = None
+        self._sessions = self._chores = self._alone_since_ms = None
         raft.on_commit = self._finish_committed
         if raft.latest is not raft.image:
             from broker.metadata.differences import (
@@ -127,7 +128,7 @@ class ControllerService:
     def deactivate(self) -> None:
         """Refuse commands from now on, those under way included: whether they take effect, others decide."""
         self._raft = None
-        self._sessions = self._chores = None
+        self._sessions = self._chores = self._alone_since_ms = None
         uncommitted, self._uncommitted = self._uncommitted, deque()
         for one in uncommitted:
             one.done(KafkaError(ErrorCode.NOT_CONTROLLER))
@@ -228,11 +229,18 @@ class ControllerService:
         if raft is None:
             return math.inf
         if self._chores is None:
+            now_ms = since_ms = monotonic_ms()
             if raft.latest.brokers.keys() <= {self._services.node_id}:
-                return math.inf
+                # Nobody can be missed, but brokers that are gone may have left what nobody leads.
+                if self._alone_since_ms is None:
+                    self._alone_since_ms = now_ms
+                since_ms = self._alone_since_ms
+                due_ms = since_ms + self._services.config.get("unclean.leader.election.interval.ms")
+                if now_ms < due_ms:
+                    return float(due_ms) / 1000 + CHORES_LATE_SECONDS
             from broker.controller.chores import Chores
 
-            self._chores = Chores(self._services, self.sessions, monotonic_ms())
+            self._chores = Chores(self._services, self.sessions, since_ms)
         # Rounding must not wake it a moment too early, again and again until the clock has moved.
         return self._chores.due_ms(monotonic_ms()) / 1000 + CHORES_LATE_SECONDS
 

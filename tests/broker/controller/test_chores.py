@@ -18,6 +18,7 @@ from protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from tests.broker.controller.node import ControllerNode
 from tests.broker.controller.other_brokers import OtherBroker
 
@@ -50,6 +51,20 @@ def fenced(node: ControllerNode, broker_id: int) -> bool:
 
 def only(node: ControllerNode) -> PartitionImage:
     return node.image.topics["a"].partitions[0]
+
+
+async def allow_unclean_elections(node: ControllerNode, value: str) -> None:
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=ResourceType.TOPIC,
+                resource_name="a",
+                configs=[AlterableConfig(name="unclean.leader.election.enable", value=value)],
+            )
+        ]
+    )
+    answer = await node.ask(request, IncrementalAlterConfigsResponse, 1)
+    assert answer.responses[0].error_code == ErrorCode.NONE
 
 
 class TestSessions:
@@ -191,17 +206,24 @@ class TestUncleanElections:
             await second.propose("a", [2])
             await trio.sleep(9.1)
             assert only(node).leader == -1
-            request = IncrementalAlterConfigsRequest(
-                resources=[
-                    AlterConfigsResource(
-                        resource_type=ResourceType.TOPIC,
-                        resource_name="a",
-                        configs=[AlterableConfig(name="unclean.leader.election.enable", value=allowed)],
-                    )
-                ]
-            )
-            answer = await node.ask(request, IncrementalAlterConfigsResponse, 1)
-            assert answer.responses[0].error_code == ErrorCode.NONE
+            await allow_unclean_elections(node, allowed)
             assert only(node).leader == -1
             await trio.sleep(20)
             assert only(node).leader == leader
+
+    async def test_one_that_is_alone_leads_what_others_have_left(self, autojump_clock: MockClock) -> None:
+        async with started({"unclean.leader.election.interval.ms": "20000"}) as node:
+            second = OtherBroker(node, 2)
+            await second.come()
+            await make(node, 2, 1)
+            await second.propose("a", [2])
+            await node.ask(UnregisterBrokerRequest(broker_id=2), UnregisterBrokerResponse, 0)
+        node.kill()
+        node.start()
+        async with running(node):
+            assert only(node).leader == -1
+            await trio.sleep(50)
+            assert only(node).leader == -1
+            await allow_unclean_elections(node, "true")
+            await trio.sleep(20)
+            assert only(node).leader == 1
