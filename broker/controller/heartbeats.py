@@ -68,7 +68,7 @@ def process_heartbeat(
     is_fenced = after in (ControlState.FENCED, ControlState.SHUTDOWN_NOW)
     sessions.reached(broker.id, heartbeat.metadata_offset)
     if after is ControlState.SHUTDOWN_NOW:
-        sessions.end(broker.id, broker.epoch)
+        sessions.let_go(broker.id, broker.epoch)
     if is_fenced:
         sessions.end_shutdown(broker.id)
     elif after is ControlState.CONTROLLED_SHUTDOWN:
@@ -142,11 +142,14 @@ def _transition(
     after: ControlState,
     topic_rules: TopicRules,
 ) -> Sequence[VersionedRecord]:
-    if before is after:
+    if before is after and after is not ControlState.CONTROLLED_SHUTDOWN:
         return ()
     if after is ControlState.UNFENCED:
         return unfence_broker(image, broker.id, broker.epoch, topic_rules).records
     if after is ControlState.CONTROLLED_SHUTDOWN:
+        # Whoever is in it leads nothing any more, unless the records of its beginning were not written.
+        if before is after and not _leads_something(image, broker.id):
+            return ()
         return begin_shutdown(image, broker.id, broker.epoch, topic_rules).records
     return fence_broker(image, broker.id, broker.epoch, topic_rules).records
 

@@ -31,6 +31,8 @@ class BrokerSessions:
         self._own_broker_id = own_broker_id
         self._heard: dict[Incarnation, float] = {}
         """When each was heard last, the longest silence first."""
+        self._let_go: set[Incarnation] = set()
+        """Those that were told to end since they were heard last."""
         self._metadata_offsets: dict[int, int] = {}
         self._registration_offsets: dict[int, int] = {}
         self._shutdown_offsets: dict[int, int] = {}
@@ -38,6 +40,7 @@ class BrokerSessions:
     def begin(self, image: MetadataImage, now_ms: float) -> None:
         """This node has just become the active controller: whoever is not fenced has a whole session."""
         self._heard.clear()
+        self._let_go.clear()
         self._metadata_offsets.clear()
         self._registration_offsets.clear()
         self._shutdown_offsets.clear()
@@ -50,17 +53,32 @@ class BrokerSessions:
             incarnation = Incarnation(broker_id, broker_epoch)
             self._heard.pop(incarnation, None)
             self._heard[incarnation] = now_ms
+            self._let_go.discard(incarnation)
 
     def is_alive(self, broker: BrokerImage, now_ms: float) -> bool:
         """Whether the session of this incarnation lasts."""
         if broker.id == self._own_broker_id:
             return True
-        heard_ms = self._heard.get(Incarnation(broker.id, broker.epoch))
-        return heard_ms is not None and not self._is_over(heard_ms, now_ms)
+        incarnation = Incarnation(broker.id, broker.epoch)
+        heard_ms = self._heard.get(incarnation)
+        if heard_ms is None or (broker.fenced and incarnation in self._let_go):
+            return False
+        return not self._is_over(heard_ms, now_ms)
+
+    def let_go(self, broker_id: int, broker_epoch: int) -> None:
+        """This incarnation may end, and the next one need not wait until it can be taken for dead.
+
+        Unless it is fenced it is missed when it is silent: the record that fences it may not be written.
+        """
+        incarnation = Incarnation(broker_id, broker_epoch)
+        if incarnation in self._heard:
+            self._let_go.add(incarnation)
 
     def end(self, broker_id: int, broker_epoch: int) -> None:
-        """This incarnation is gone: the next one need not wait until it can be taken for dead."""
-        self._heard.pop(Incarnation(broker_id, broker_epoch), None)
+        """This incarnation is gone."""
+        incarnation = Incarnation(broker_id, broker_epoch)
+        self._heard.pop(incarnation, None)
+        self._let_go.discard(incarnation)
 
     def excuse(self, pause_ms: float, now_ms: float) -> None:
         """For so long this node itself has not listened: nobody's silence of that time counts."""

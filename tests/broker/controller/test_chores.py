@@ -124,6 +124,30 @@ class TestSessions:
             await trio.sleep(1.2)
             assert fenced(node, 2)
 
+    async def test_who_may_go_is_missed_all_the_same_until_that_is_written(
+        self, autojump_clock: MockClock
+    ) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2)
+            await second.come()
+            node.file_system.refuse("write", errno.ENOSPC, path_suffix=".log")
+            assert (await second.beat(want_shut_down=True)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert not fenced(node, 2)
+            await trio.sleep(12)
+            assert fenced(node, 2)
+
+    async def test_a_shutdown_whose_beginning_could_not_be_written_begins_again(self) -> None:
+        async with started() as node:
+            second = OtherBroker(node, 2)
+            await second.come()
+            await make(node, 2, 1)
+            node.file_system.refuse("write", errno.ENOSPC, path_suffix=".log")
+            assert (await second.beat(want_shut_down=True)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert only(node).leader == 2
+            assert not (await second.beat(want_shut_down=True)).should_shut_down
+            assert only(node).leader == 1
+            assert (await second.beat(want_shut_down=True)).should_shut_down
+
     async def test_a_pause_of_the_controller_is_nobody_else_s_silence(self, mock_clock: MockClock) -> None:
         async with started() as node:
             await OtherBroker(node, 2).come()

@@ -53,6 +53,16 @@ class TestSessions:
         assert sessions.end_ms() == 17_000
         assert not sessions.is_alive(IMAGE.brokers[4], 8000)
 
+    def test_who_was_let_go_is_missed_until_it_is_fenced(self, sessions: BrokerSessions) -> None:
+        sessions.heard(2, 100, 0)
+        sessions.let_go(2, 100)
+        known = IMAGE.brokers[2]
+        assert sessions.is_alive(known, 0)
+        assert not sessions.is_alive(known._replace(fenced=True), 0)
+        assert sessions.find_stale(9001) == Incarnation(2, 100)
+        sessions.heard(2, 100, 1)
+        assert sessions.is_alive(known._replace(fenced=True), 1)
+
     def test_the_stale_are_found_one_at_a_time(self, sessions: BrokerSessions) -> None:
         sessions.heard(2, 100, 0)
         sessions.heard(3, 100, 1)
