@@ -44,7 +44,10 @@ def alter_resources(
     for index, alteration in enumerate(alterations):
         try:
             if resources.count(resources[index]) > 1:
-                raise _invalid("Each resource must appear at most once.")
+                on_controller = call.listener.is_controller
+                raise _invalid(
+                    "Duplicate resource." if on_controller else "Each resource must appear at most once."
+                )
             if _is_done_here(call, alteration, validate_only=validate_only):
                 settled[index] = None
         except KafkaError as error:
@@ -103,16 +106,8 @@ def _pass_on(
 
 def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) -> bool:
     """Whether the controller need not be asked any more; raises what the broker has against it."""
-    names = [change.name for change in alteration.changes]
-    if len(set(names)) != len(names):
-        raise _invalid("Error due to duplicate config keys")
-    missing = [
-        change.name
-        for change in alteration.changes
-        if change.value is None and change.operation != Operation.DELETE
-    ]
-    if missing:
-        raise _invalid(f"Null value not supported for : {', '.join(missing)}")
+    if not call.listener.is_controller:
+        _check_changes(alteration.changes)
     kind = alteration.resource_type
     if kind == ResourceType.BROKER_LOGGER and not alteration.is_complete:
         _check_node_id(call, alteration.resource_name, "node id. Expected {}, but received {}")
@@ -125,6 +120,8 @@ def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) ->
     if call.listener.is_controller:
         if kind not in _TYPES:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
+        if kind == ResourceType.BROKER_LOGGER:
+            raise _invalid("Unexpected resource type BROKER_LOGGER.")
         return False  # what a broker has to say of its own settings, it has said
     if kind == ResourceType.BROKER:
         if alteration.resource_name:
@@ -133,6 +130,18 @@ def _is_done_here(call: Call, alteration: Alteration, *, validate_only: bool) ->
     elif kind not in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS):
         raise _invalid(f"Unknown resource type {kind}")
     return False
+
+
+def _check_changes(changes: Sequence[Change]) -> None:
+    """Only brokers mind: a controller removes what has no value, and heeds the last of a name."""
+    names = [change.name for change in changes]
+    if len(set(names)) != len(names):
+        raise _invalid("Error due to duplicate config keys")
+    missing = [
+        change.name for change in changes if change.value is None and change.operation != Operation.DELETE
+    ]
+    if missing:
+        raise _invalid(f"Null value not supported for : {', '.join(missing)}")
 
 
 def _invalid(message: str) -> KafkaError:

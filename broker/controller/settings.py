@@ -68,7 +68,7 @@ def alter_settings(
 ) -> Decision[Sequence[Outcome]]:
     """Each alteration is done as a whole or not at all, whatever becomes of the others.
 
-    The caller has seen to it that no resource and no setting of one comes twice.  ``seen_by_broker``: those
+    The caller has seen to it that no resource comes twice.  ``seen_by_broker``: those
     of a broker's settings were held by that broker against what it has, since they came through it.
     """
     records: list[VersionedRecord] = []
@@ -90,7 +90,7 @@ def _records_of(
     kind, name = alteration.resource_type, alteration.resource_name
     current = image.configs.get((kind, name), {})
     changed: dict[str, str | None] = {}
-    for change in alteration.changes:
+    for change in {change.name: change for change in alteration.changes}.values():
         value = _changed_value(kind, change, current.get(change.name))
         # A broker reloads what is set again: its files may have changed (KAFKA-14136).
         if value != current.get(change.name) or kind == ResourceType.BROKER:

@@ -18,6 +18,8 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.headers import RequestHeader, ResponseHeader
 from protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from protocol.messages.alter_configs import AlterConfigsResource as LegacyResource
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -383,6 +385,33 @@ class TestSettings:
         async with started() as node:
             (answer,) = (await ask(node, request, IncrementalAlterConfigsResponse, 1)).responses
             assert (answer.error_code, answer.error_message) == (code, text)
+
+    async def test_what_only_brokers_mind(self) -> None:
+        """A name that comes twice, and a value that is none; and what both mind in words of their own."""
+
+        def resource(kind: int, *values: str | None) -> AlterConfigsResource:
+            changes = [AlterableConfig(name="retention.ms", value=value) for value in values]
+            return AlterConfigsResource(resource_type=kind, resource_name="a", configs=changes)
+
+        async with started() as node:
+            await make(node, "a", 1)
+            for values, left in (
+                (("5", "6"), {"retention.ms": "6"}),
+                (("7", "6"), {"retention.ms": "6"}),
+                ((None,), {}),
+            ):
+                request = IncrementalAlterConfigsRequest(resources=[resource(2, *values)])
+                (answer,) = (await ask(node, request, IncrementalAlterConfigsResponse, 1)).responses
+                assert answer.error_code == ErrorCode.NONE
+                assert node.image.topic_config("a") == left
+            twice = IncrementalAlterConfigsRequest(resources=[resource(2, "7"), resource(2, "8")])
+            answers = (await ask(node, twice, IncrementalAlterConfigsResponse, 1)).responses
+            assert {(each.error_code, each.error_message) for each in answers} == {
+                (ErrorCode.INVALID_REQUEST, "Duplicate resource.")
+            }
+            logger = AlterConfigsRequest(resources=[LegacyResource(resource_type=8, resource_name="1")])
+            (answer,) = (await ask(node, logger, AlterConfigsResponse, 2)).responses
+            assert answer.error_message == "Unexpected resource type BROKER_LOGGER."
 
 
 class TestWhereAnotherNodeIsTheController:
