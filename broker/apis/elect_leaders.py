@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from broker.controller.decision import Decision
+from broker.controller.decision import RECORDS_MAX, Decision
 from broker.controller.elections import Election
 from broker.controller.reassignments import elect_leader
 from broker.controller.start import topic_rules
@@ -49,17 +49,20 @@ def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse | W
             records.append((record, PARTITION_RECORD_VERSION))
             return PartitionResult(partition_id=index, error_message=None)
 
-        if request.topic_partitions is not None:
-            return Decision(records, results_of(named, elect))
-        # Of all partitions those are told of in which something happened, or could not.
         everywhere = [(topic.name, list(range(len(topic.partitions)))) for topic in image.topics.values()]
-        results = results_of(everywhere, elect)
-        for result in results:
-            result.partition_result = [
-                partition
-                for partition in result.partition_result
-                if partition.error_code != ErrorCode.ELECTION_NOT_NEEDED
-            ]
+        results = results_of(everywhere if request.topic_partitions is None else named, elect)
+        if len(records) > RECORDS_MAX:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+            )
+        if request.topic_partitions is None:
+            # Of all partitions those are told of in which something happened, or could not.
+            for result in results:
+                result.partition_result = [
+                    partition
+                    for partition in result.partition_result
+                    if partition.error_code != ErrorCode.ELECTION_NOT_NEEDED
+                ]
         return Decision(records, results)
 
     def build(outcome: list[ReplicaElectionResult] | KafkaError) -> ElectLeadersResponse:

@@ -8,7 +8,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.config.definitions import Scope, find
 from broker.config.resources import check_client_metrics, check_group, check_topic
 from broker.config.value_types import read_integer
-from broker.controller.decision import Decision
+from broker.controller.decision import RECORDS_MAX, Decision
 from broker.metadata import topic_names
 from broker.metadata.features import (
     CORDONED_DIRECTORIES_LEVEL,
@@ -68,8 +68,9 @@ def alter_settings(
 ) -> Decision[Sequence[Outcome]]:
     """Each alteration is done as a whole or not at all, whatever becomes of the others.
 
-    The caller has seen to it that no resource comes twice.  ``seen_by_broker``: those
-    of a broker's settings were held by that broker against what it has, since they came through it.
+    The caller has seen to it that no resource comes twice.  ``seen_by_broker``: those of a broker's settings
+    were held by that broker against what it has, since they came through it.  Raises POLICY_VIOLATION when it
+    is too much for one request.
     """
     records: list[VersionedRecord] = []
     outcomes: list[Outcome] = []
@@ -81,6 +82,10 @@ def alter_settings(
         else:
             outcomes.append(None)
             records += changed
+        if len(records) > RECORDS_MAX:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+            )
     return Decision([] if validate_only else records, outcomes)
 
 

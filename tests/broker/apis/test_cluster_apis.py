@@ -11,7 +11,10 @@ import trio
 
 from broker.apis import broker_heartbeat
 from broker.controller.automatic_topics import topic_defaults
+from broker.controller.decision import RECORDS_MAX, LongDecision
 from broker.controller.topics import NewTopic, create_topics
+from broker.metadata.features import PARTITION_RECORD_VERSION
+from broker.metadata.records import VersionedRecord
 from broker.network.waiting import Waiting
 from broker.quotas.desk import ClientQuotas
 from protocol.api_keys import ApiKey
@@ -41,7 +44,7 @@ from protocol.messages.controller_registration import (
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 from protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -55,6 +58,7 @@ from protocol.messages.unregister_controller import UnregisterControllerRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from protocol.principal import ANONYMOUS, encode_principal
 from protocol.schema import Message, Struct
+from protocol.stored.metadata_records import PartitionRecord, TopicRecord
 from tests.broker.controller.node import CONTROLLER, ControllerNode
 from tests.broker.controller.other_brokers import FAR_AHEAD, OtherBroker
 from tests.broker.metadata.records import directory, uuid
@@ -364,6 +368,31 @@ class TestEnvelope:
             _, position = ResponseHeader.decode_from(answer.response_data, 0, 1)
             inner, _ = IncrementalAlterConfigsResponse.decode_from(answer.response_data, position, 1)
             assert [response.error_code for response in inner.responses] == [ErrorCode.NONE]
+
+
+class TestElections:
+    async def test_too_many_at_once(self) -> None:
+        """Kafka's controller refuses what is more than it writes for one request, and we do."""
+
+        def leaderless(index: int) -> VersionedRecord:
+            record = PartitionRecord(
+                partition_id=index, topic_id=uuid(7), replicas=[1], isr=[], leader=-1, directories=[uuid(0)]
+            )
+            return record, PARTITION_RECORD_VERSION
+
+        records: list[VersionedRecord] = [(TopicRecord(name="a", topic_id=uuid(7)), 0)]
+        records += map(leaderless, range(RECORDS_MAX + 1))
+        async with started() as node:
+            await node.controller.perform(lambda _: LongDecision(records, None))
+            request = ElectLeadersRequest(election_type=1, topic_partitions=None, timeout_ms=10_000)
+            answer = await ask(node, request, ElectLeadersResponse, 2)
+            assert (answer.error_code, answer.replica_election_results) == (ErrorCode.POLICY_VIOLATION, [])
+            assert node.image.topics["a"].partitions[0].leader == -1
+            request.topic_partitions = [TopicPartitions(topic="a", partitions=list(range(RECORDS_MAX)))]
+            answer = await ask(node, request, ElectLeadersResponse, 2)
+            assert answer.error_code == ErrorCode.NONE
+            leaders = [partition.leader for partition in node.image.topics["a"].partitions]
+            assert leaders == [1] * RECORDS_MAX + [-1]
 
 
 class TestSettings:

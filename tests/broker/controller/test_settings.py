@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from broker.config.broker_config import BrokerConfig
+from broker.controller.decision import RECORDS_MAX
 from broker.controller.settings import (
     VALUE_LENGTH_MAX,
     Alteration,
@@ -16,6 +17,7 @@ from broker.controller.settings import (
 from broker.metadata import replay
 from broker.metadata.image import MetadataImage, empty_image
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.schema import Message
 from protocol.stored.metadata_records import (
     ClearElrRecord,
@@ -183,6 +185,15 @@ def test_what_a_list_has_by_default_is_not_what_brokers_were_started_with() -> N
     config = BrokerConfig({"log.cleanup.policy": "compact"})
     ((record, _),), _ = alter_settings(image(), [change], config, validate_only=False)
     assert record == config_record(TOPIC, "t", "cleanup.policy", "delete,compact")
+
+
+def test_too_much_for_one_request() -> None:
+    many = [
+        sets(GROUP, f"g{number}", "consumer.session.timeout.ms", "50000") for number in range(RECORDS_MAX)
+    ]
+    assert len(altered(image(), *many)[0]) == RECORDS_MAX
+    with pytest.raises(KafkaError, match="excessively large batch operation"):
+        altered(image(), *many, sets(TOPIC, "t", "retention.ms", "5"))
 
 
 def test_a_type_that_is_none() -> None:
