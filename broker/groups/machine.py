@@ -197,12 +197,11 @@ class GroupMachine:
 
     def topics_deleted(self, topics: Mapping[bytes, str], ticket: Ticket[None]) -> Decision:
         """These topics (names by id) are gone: their offsets mean nothing any more, whoever made them."""
-        names = frozenset(topics.values())
         tombstones: list[StoredRecord] = []
         last = Decision(tentative=True, asked_by=ticket)
-        for group_id, group in self.groups.items():
-            of_group = (found for found in self.offsets.partitions_of(group_id) if found[0] in names)
-            tombstones += offset_tombstones(group_id, of_group)
+        for group_id, topic, partition in self.offsets.of_topics(topics):
+            tombstones += offset_tombstones(group_id, [(topic, partition)])
+        for group in self.groups.values():
             group.forget_topics(topics.keys(), last)
         last.reply(ticket, None)
         return in_batches(tombstones, TOMBSTONES_PER_BATCH, last)

@@ -85,6 +85,31 @@ class OffsetTable:
         found.update(dict.fromkeys(self.pending_partitions(group_id)))
         return found
 
+    def of_topics(self, topics: Mapping[bytes, str]) -> Iterable[tuple[str, str, int]]:
+        """Group, topic and partition of every offset of these topics, by id and name; pending ones as well.
+
+        An offset that knows the id of its topic is not that of another topic of the same name.
+        """
+        names = dict.fromkeys(topics.values())
+
+        def is_meant(topic: str, committed: CommittedOffset) -> bool:
+            if committed.topic_id == ZERO_UUID:
+                return topic in names
+            return topics.get(committed.topic_id) == topic
+
+        found = {
+            (group_id, topic, partition): None
+            for group_id, of_group in self._groups.items()
+            for topic in names
+            for partition, committed in of_group.get(topic, {}).items()
+            if is_meant(topic, committed)
+        }
+        for offsets in self._pending.values():
+            for (group_id, topic, partition), committed in offsets.items():
+                if is_meant(topic, committed):
+                    found[group_id, topic, partition] = None
+        return found
+
     def apply(
         self,
         key: OffsetCommitKey,

@@ -276,8 +276,8 @@ class Room:
         self.ask(ticket, lambda machine, _: machine.delete(group_id, ticket))
         return ticket.outcome
 
-    def delete_topics(self, *topics: str) -> None:
-        deleted = {str(number).encode(): topic for number, topic in enumerate(topics)}
+    def forget_topic(self, topic: str, topic_id: bytes = TOPIC_ID) -> None:
+        deleted = {topic_id: topic}
         ticket: Ticket[None] = Ticket(lambda code: None)
         self.ask(ticket, lambda machine, _: machine.topics_deleted(deleted, ticket))
 

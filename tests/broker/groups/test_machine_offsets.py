@@ -9,7 +9,12 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.builder import build_batch
 from protocol.records.control import EndTransactionMarker, build_end_transaction_marker
-from protocol.stored.group_records import LegacyOffsetCommitKey, LegacyOffsetCommitValue, OffsetCommitValue
+from protocol.stored.group_records import (
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from tests.broker.coordination.fake_log import FakeLog
 from tests.broker.groups.rooms import TOPIC_ID, WALL_START_MS, Room, offsets_of, subscription
 
@@ -246,11 +251,44 @@ def test_a_deleted_topic_s_offsets_disappear_from_every_group(room: Room) -> Non
         room.commit({("t", 0): 5, ("u", 0): 6}, group_id=group_id)
     (leader,) = room.stable(offers=(("range", subscription("t")),))
     room.commit({("t", 0): 5}, member_id=leader, generation=1)
-    room.delete_topics("t")
+    room.forget_topic("t")
     assert room.fetch(group_id="a") == {("u", 0): 6}
     assert room.fetch(group_id="b") == {("u", 0): 6}
     assert room.fetch() == {}
     assert room.state() is GroupState.STABLE
+
+
+def test_a_new_topic_keeps_its_offsets_when_one_of_the_same_name_is_forgotten(room: Room) -> None:
+    """A coordinator that has just taken over may hear of the old one's end late."""
+    room.commit({("t", 0): 5})
+    room.forget_topic("t", bytes(15) + b"\x01")
+    assert room.fetch() == {("t", 0): 5}
+    room.forget_topic("t")
+    assert room.fetch() == {}
+
+
+async def test_an_offset_that_does_not_know_its_topic_goes_with_any_of_that_name() -> None:
+    key = OffsetCommitKey(group="group", topic="t", partition=0)
+    log = FakeLog()
+    log.append(
+        build_batch([(0, b"\0\1" + key.encode(0), b"\0\1" + OffsetCommitValue(offset=5).encode(1), ())])
+    )
+    room = Room(log=log)
+    await room.shard.load()
+    assert room.fetch() == {("t", 0): 5}
+    room.forget_topic("t")
+    assert room.fetch() == {}
+
+
+async def test_pending_offsets_go_with_their_topic_only() -> None:
+    log = FakeLog()
+    commit_in_transaction(log, 7, 5)
+    room = Room(log=log)
+    await room.shard.load()
+    room.forget_topic("t", bytes(15) + b"\x01")
+    assert room.fetch({"t": [0]}, stable=True) == {("t", 0): ErrorCode.UNSTABLE_OFFSET_COMMIT}
+    room.forget_topic("t")
+    assert room.fetch({"t": [0]}, stable=True) == {("t", 0): -1}
 
 
 # Retention

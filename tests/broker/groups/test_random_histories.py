@@ -206,7 +206,7 @@ class World:
         elif what < 0.97:
             self.room.delete(f"group-{self.chance.randrange(3)}")
         elif what < 0.98:
-            self.room.delete_topics("t")
+            self.room.forget_topic("t")
         else:
             self.fail_to_write()
         self.check()

@@ -244,6 +244,23 @@ async def test_offsets_of_a_topic_deleted_during_a_load_disappear_after_it() -> 
         assert fetch(broker) == -1
 
 
+async def test_offsets_of_a_topic_made_anew_stay_when_the_new_coordinator_hears_late_of_the_old_one() -> None:
+    file_system = disk()
+    async with group_broker(file_system=file_system) as broker:
+        broker.make_offsets_topic()
+        old_id = broker.broker.create_topic("t")
+        image = broker.image
+        broker.broker.delete_topic(old_id)
+        new_id = broker.broker.create_topic("t")
+        commit(broker, 5)
+    async with group_broker(file_system=file_system, image=image) as broker:
+        broker.broker._topics_made = int.from_bytes(old_id, "big")
+        broker.broker.delete_topic(old_id)
+        assert broker.broker.create_topic("t") == new_id
+        await trio.testing.wait_all_tasks_blocked()
+        assert fetch(broker) == 5
+
+
 # Time
 
 
