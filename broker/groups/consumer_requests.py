@@ -39,14 +39,15 @@ def beat(
     machine: "GroupMachine", group_id: str, asked: Beat, ticket: Ticket[Beaten], now: Moment
 ) -> Decision:
     """ConsumerGroupHeartbeat."""
+    opening = Decision()
     try:
         if asked.member_epoch < 0:
             return _leave(machine, group_id, asked, ticket, now)
-        opening = Decision()
         group = _find_or_make(machine, group_id, opening, may_make=asked.member_epoch == 0)
         decision, patterns = heartbeats.beat(group, asked, ticket, now)
     except KafkaError as error:
         decision = Decision()
+        decision.replies += opening.replies  # nobody waits in the group any more, whatever has become of it
         decision.reply(ticket, Beaten(error.code, error.message))
         return decision
     decision.records[:0] = opening.records

@@ -24,9 +24,17 @@ def upgrade(
 ) -> ConsumerGroup:
     """The consumer group that a classic group with members becomes, with its records.
 
-    Raises GROUP_ID_NOT_FOUND, with the reason, if it cannot.
+    Raises GROUP_ID_NOT_FOUND, with the reason, if it cannot; and UNKNOWN_SERVER_ERROR, as Kafka does, if it
+    has formed no generation yet, or a partition has two owners.  Whoever waits is answered in ``decision``
+    even then.
     """
     _check_upgrade(classic, settings)
+    for waiting in classic.members:
+        # They learn that there is another rebalance, and come back as members of the new group.
+        classic.members.answer_join(
+            waiting, Joined(waiting.member_id, ErrorCode.REBALANCE_IN_PROGRESS), decision
+        )
+        classic.members.answer_sync(waiting, Synced(ErrorCode.REBALANCE_IN_PROGRESS), decision)
     group = ConsumerGroup(classic.group_id, settings, cluster)
     generation = classic.generation
     group.group_epoch = group.target.epoch = generation
@@ -34,6 +42,7 @@ def upgrade(
         members = [_upgraded(member, classic, cluster) for member in classic.members]
     except DecodeError as error:
         raise _cannot(classic, "because the embedded consumer protocol is malformed") from error
+    _check_owners(members)
     decision.write(GroupMetadataKey(group=classic.group_id), None)
     records = Decision()
     for member in members:
@@ -53,12 +62,6 @@ def upgrade(
     decision.records += records.records[count : 2 * count]
     group.write_target_epoch(generation, 0, decision)
     decision.records += records.records[2 * count :]
-    for waiting in classic.members:
-        # They learn that there is another rebalance, and come back as members of the new group.
-        classic.members.answer_join(
-            waiting, Joined(waiting.member_id, ErrorCode.REBALANCE_IN_PROGRESS), decision
-        )
-        classic.members.answer_sync(waiting, Synced(ErrorCode.REBALANCE_IN_PROGRESS), decision)
     return group
 
 
@@ -78,6 +81,16 @@ def _cannot(classic: ClassicGroup, reason: str) -> KafkaError:
     )
 
 
+def _check_owners(members: Sequence[ConsumerMember]) -> None:
+    """The leader of a classic group may give a partition to several members, but a consumer group may not."""
+    owned: set[tuple[bytes, int]] = set()
+    for member in members:
+        has = {(topic_id, partition) for topic_id, of in member.assigned.items() for partition in of}
+        if not owned.isdisjoint(has):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        owned |= has
+
+
 def _upgraded(member: Member, classic: ClassicGroup, cluster: Cluster) -> ConsumerMember:
     assigned: dict[bytes, dict[int, int]] = {}
     if member.assignment:
@@ -93,8 +106,9 @@ def _upgraded(member: Member, classic: ClassicGroup, cluster: Cluster) -> Consum
             if topic is not None:
                 assigned[topic.id] = dict.fromkeys(owned.partitions, classic.generation)
     name = classic.protocol_name
-    metadata = member.metadata(name) if name is not None else member.protocols[0][1]
-    subscription = read_subscription(metadata)
+    if name not in member.protocol_names:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    subscription = read_subscription(member.metadata(name))
     return ConsumerMember(
         member_id=member.member_id,
         instance_id=member.instance_id,

@@ -1,4 +1,8 @@
-"""The uniform assignor: one way for members that all read the same topics, and one for all others."""
+"""The uniform assignor: one way for members that all read the same topics, and one for all others.
+
+Members of a classic group may have been given partitions that do not exist.  When it has become a consumer
+group this raises UNKNOWN_SERVER_ERROR where Kafka's assignor cannot go on with them.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -6,6 +10,8 @@ from typing import Final
 
 from broker.groups.assignors import AssignmentProblem, Assignments
 from broker.groups.java_order import id_as_java_compares, ids_in_java_order, numbers_in_java_order
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 
 ROUNDS_MAX: Final = 16
 """How often all topics are balanced: what is gained by more is not worth the time."""
@@ -55,6 +61,8 @@ def assign_same(problem: AssignmentProblem) -> Assignments:
     for member_id, room in unfilled:
         for topic_id, partition in islice(following, room):
             assigned[member_id].setdefault(topic_id, set()).add(partition)
+    if next(following, None) is not None:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # members hold partitions that do not exist
     return dict(assigned)
 
 
@@ -92,6 +100,8 @@ class _MixedAssignment:
                 if topic_id in member.topic_ids:
                     owners = self.owners[topic_id]
                     for partition in partitions:
+                        if not 0 <= partition < len(owners):
+                            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
                         owners[partition] = number
                     self.sizes[number] += len(partitions)
 

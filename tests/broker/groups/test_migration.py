@@ -1,11 +1,13 @@
 """Groups that change their protocol while they work (KIP-848), and members of both protocols in one group."""
 
+from typing import Any
+
 import pytest
 
 from broker.coordination.tickets import Ticket
 from broker.groups.classic import ClassicGroup
 from broker.groups.embedded_protocol import read_assignment, write_assignment
-from broker.groups.requests import Joined
+from broker.groups.requests import Joined, Protocols
 from broker.groups.settings import GroupSettings, MigrationPolicy
 from broker.groups.states import GroupState
 from protocol.error_codes import ErrorCode
@@ -193,6 +195,88 @@ def test_groups_that_cannot_be_understood_stay_as_they_are(room: ConsumerRoom) -
     assert "the embedded consumer protocol is malformed" in (refused.message or "")
     assert isinstance(room.machine.groups["group"], ClassicGroup)
     assert room.heartbeat(joined.member_id, 1) is ErrorCode.NONE
+
+
+def classic_pair(room: ConsumerRoom, of_leader: list[int], of_follower: list[int]) -> Joined:
+    """A stable classic group of two members, which have these partitions of t; the leader's last answer."""
+    first = old_join(room).outcome
+    follower = old_join(room)
+    leader = old_join(room, first.member_id).outcome
+    given = {leader.member_id: of_leader, follower.outcome.member_id: of_follower}
+    room.assign(leader, {member: write_assignment({"t": of}, 1) for member, of in given.items()})
+    return leader
+
+
+def assert_refused(room: ConsumerRoom, *topics: str) -> None:
+    """A consumer cannot make the group one of its kind, and the classic members do not notice."""
+    refused = room.enter("new", topics)
+    assert (refused.error, refused.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    assert isinstance(room.machine.groups["group"], ClassicGroup)
+
+
+def test_two_members_cannot_both_bring_a_partition(room: ConsumerRoom) -> None:
+    leader = classic_pair(room, [0, 1, 2], [2, 3])
+    assert_refused(room, "t")
+    assert room.heartbeat(leader.member_id, leader.generation) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("number", [4, -1])
+def test_partitions_that_do_not_exist_cannot_be_shared_out(room: ConsumerRoom, number: int) -> None:
+    room.create_topic("u", 2)
+    leader = classic_pair(room, [0, 1], [2, number])
+    assert_refused(room, "t", "u")
+    assert room.heartbeat(leader.member_id, leader.generation) is ErrorCode.NONE
+
+
+def test_nor_among_members_that_read_the_same(room: ConsumerRoom) -> None:
+    """The new member would get none of those that the others have too many of."""
+    classic_pair(room, [0, 1, 2, 3], [4, 5, 6, 7])
+    assert_refused(room, "t")
+
+
+def test_a_group_that_gathers_its_first_members_stays_classic() -> None:
+    room = ConsumerRoom(GroupSettings(initial_rebalance_delay_ms=3000))
+    room.create_topic("t", 4)
+    first = old_join(room)
+    assert_refused(room, "t")
+    assert first.outcome.error is ErrorCode.REBALANCE_IN_PROGRESS
+    again = old_join(room, first.outcome.member_id)
+    room.pass_ms(3000)
+    assert again.outcome.error is ErrorCode.NONE
+
+
+def test_a_group_whose_members_are_about_to_change_their_protocol_stays_classic(room: ConsumerRoom) -> None:
+    both: Protocols = (("range", says("t")), ("other", says("t")))
+    first = room.join(version=3, offers=both).outcome
+    follower = room.join(version=3, offers=both)
+    leader = room.join(first.member_id, offers=both).outcome
+    room.assign(leader, {leader.member_id: write_assignment({"t": [0, 1, 2, 3]}, 1)})
+    waiting = room.join(follower.outcome.member_id, offers=both[1:])
+    assert not waiting.is_settled
+    assert_refused(room, "t")
+    assert waiting.outcome.error is ErrorCode.REBALANCE_IN_PROGRESS
+    assert room.heartbeat(leader.member_id, 2) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+@pytest.mark.parametrize(
+    ("settings", "how", "error"),
+    [
+        (GroupSettings(), {"topics": (), "regex": "("}, ErrorCode.INVALID_REGULAR_EXPRESSION),
+        (GroupSettings(consumer_max_size=2), {}, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    ],
+)
+def test_who_waits_is_answered_even_if_the_new_member_is_refused(
+    settings: GroupSettings, how: dict[str, Any], error: ErrorCode
+) -> None:
+    room = ConsumerRoom(settings)
+    room.create_topic("t", 4)
+    old = classic_group(room)
+    waiting = old_join(room)
+    assert room.enter("new", **how).error is error
+    assert waiting.outcome.error is ErrorCode.REBALANCE_IN_PROGRESS
+    rejoined = old_join(room, waiting.outcome.member_id)
+    assert old_join(room, old).outcome.error is ErrorCode.NONE
+    assert rejoined.outcome.error is ErrorCode.NONE
 
 
 def test_an_assignor_of_their_own_cannot_be_gone_on_with(room: ConsumerRoom) -> None:
