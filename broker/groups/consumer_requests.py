@@ -11,7 +11,7 @@ from broker.coordination.tickets import Ticket
 from broker.groups import classic_members, heartbeats, migration
 from broker.groups.classic import ClassicGroup
 from broker.groups.consumer import ConsumerGroup
-from broker.groups.consumer_member import ConsumerMember
+from broker.groups.consumer_member import JOINING_EPOCH, ConsumerMember
 from broker.groups.requests import (
     NO_MEMBER_ID,
     Beat,
@@ -53,7 +53,9 @@ def beat(
     decision.records[:0] = opening.records
     decision.replies += opening.replies
     is_new = machine.groups.get(group_id) is not group
-    if is_new or patterns:
+    # The records of a static member that comes back remove it first; its session, too, if it has the same id.
+    may_come_back = asked.instance_id is not None and asked.member_epoch == JOINING_EPOCH
+    if is_new or patterns or may_come_back:
         decision.then = lambda now: _go_on(machine, group_id, patterns, now)
     if not is_new:
         machine.watch(group)

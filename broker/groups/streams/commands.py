@@ -38,9 +38,11 @@ def beat(
         decision.reply(ticket, StreamsBeaten(response))
         return decision
     decision.records[:0] = opening.records
-    if is_new:
+    # The records of a static member that comes back remove it first; its session, too, if it has the same id.
+    may_come_back = asked.told.instance_id is not None and asked.told.member_epoch == JOINING_EPOCH
+    if is_new or may_come_back:
         decision.then = lambda now: _begin(machine, group, now)
-    else:
+    if not is_new:
         machine.watch(group)
     return decision
 
@@ -63,7 +65,7 @@ def _find_or_make(
 
 
 def _begin(machine: "GroupMachine", made: StreamsGroup, now: Moment) -> Decision:
-    """The group has come into being by its records: what is not stored of it begins."""
+    """The group, or a member, has come into being by its records: what is not stored of it begins."""
     group = machine.groups[made.group_id]
     assert isinstance(group, StreamsGroup)
     group.start_missing_sessions(now)

@@ -82,6 +82,17 @@ def test_a_place_is_kept_until_the_session_ends(room: ConsumerRoom) -> None:
     assert room.consumers.members == {}
 
 
+def test_who_comes_back_under_the_same_id_is_watched_again(room: ConsumerRoom) -> None:
+    """A consumer keeps its id when it subscribes anew."""
+    room.entered("a", instance_id="i")
+    go(room, "a")
+    assert room.entered("a", instance_id="i").member_epoch == 2
+    room.pass_ms(SESSION_MS - 1)
+    assert "a" in room.consumers.members
+    room.pass_ms(1)
+    assert room.consumers.members == {}
+
+
 def test_an_heir_that_reads_something_else_brings_about_a_new_assignment(room: ConsumerRoom) -> None:
     room.create_topic("u", 1)
     room.entered("a", instance_id="i")

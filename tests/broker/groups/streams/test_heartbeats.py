@@ -356,3 +356,13 @@ def test_what_somebody_told_who_could_not_join_is_forgotten(room: StreamsRoom) -
     assert set(room.app.members) == {"a"}
     assert room.app.reports == {}
     assert len(room.app.deadlines) == 1
+
+
+def test_a_static_member_that_comes_back_under_the_same_id_is_watched_again(room: StreamsRoom) -> None:
+    room.enrolled("a", instance_id="i")
+    room.report("a", -2, instance_id="i")
+    room.enrolled("a", instance_id="i")
+    room.pass_ms(45_000 - 1)
+    assert "a" in room.app.members
+    room.pass_ms(1)
+    assert room.app.members == {}
