@@ -561,12 +561,20 @@ class ClassicGroup:
         if member.is_waiting and not member.is_new:
             return  # its session begins again with our answer
         self._remove(member.member_id, decision)
-        self._rebalance(now, decision)
+        if self.state in _BEGINS_REBALANCE:
+            self._prepare_rebalance(now, decision)
+        else:
+            self._somebody_has_expired(now, decision)
 
     def _pending_expired(self, member_id: str, now: Moment, decision: Decision) -> None:
         if self.pending.get(member_id, now.steady_ms + 1) <= now.steady_ms:
             del self.pending[member_id]
-            self._complete_join_if_all_are_here(now, decision)
+            self._somebody_has_expired(now, decision)
+
+    def _somebody_has_expired(self, now: Moment, decision: Decision) -> None:
+        """Kafka does not wait any longer then, not even while an empty group gathers its first members."""
+        if self.state is GroupState.PREPARING_REBALANCE and self._all_are_here():
+            self._complete_join(now, decision)
 
     def _join_time_is_up(self, now: Moment, decision: Decision) -> None:
         if self._join_deadline_ms is None or self._join_deadline_ms > now.steady_ms:

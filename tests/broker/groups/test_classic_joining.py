@@ -245,3 +245,17 @@ def test_a_group_whose_first_members_leave_within_the_delay_is_empty_again() -> 
     room.pass_ms(3000)
     assert room.state() is GroupState.EMPTY
     assert room.group.generation == 1
+
+
+def test_an_empty_group_gathers_no_longer_when_an_id_that_was_given_out_expires() -> None:
+    """There is no sense in it, but Kafka does not look at what the group is waiting for."""
+    room = Room(GroupSettings(initial_rebalance_delay_ms=SESSION_MS + 5000))
+    assert room.join().outcome.error is ErrorCode.MEMBER_ID_REQUIRED
+    room.pass_ms(1000)
+    first = room.join(version=3)
+    room.pass_ms(SESSION_MS - 1001)
+    assert not first.is_settled
+    room.pass_ms(1)
+    assert first.outcome.error is ErrorCode.NONE
+    room.pass_ms(5000)
+    assert (room.state(), room.group.generation) == (GroupState.COMPLETING_REBALANCE, 1)
