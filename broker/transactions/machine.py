@@ -21,6 +21,7 @@ from broker.transactions.settings import TransactionSettings
 from broker.transactions.states import ENDING, TransactionState
 from broker.transactions.transaction import (
     EPOCH_BUMP_VERSION,
+    EPOCH_MAX,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_TIME,
@@ -50,8 +51,9 @@ class TransactionMachine:
     Stored: every ``Transaction``.  Soft: ``_earlier_epochs``, as in Kafka, which is why a producer that
     repeats an InitProducerId across a restart is fenced.
 
-    ``take_producer_id`` gives ids that nobody ever had; whoever calls a command that may need one sees to
-    it that there is one.  ``feature_level`` is the cluster's transaction.version.
+    ``take_producer_id`` gives ids that nobody ever had, or None while there is none at hand; whoever calls a
+    command that may need one sees to it that there is one.  ``feature_level`` is the cluster's
+    transaction.version.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class TransactionMachine:
         settings: TransactionSettings,
         *,
         coordinator_epoch: int,
-        take_producer_id: Callable[[], int],
+        take_producer_id: Callable[[], int | None],
         feature_level: Callable[[], int],
     ) -> None:
         self.settings = settings
@@ -152,7 +154,7 @@ class TransactionMachine:
         known = self.transactions.get(transactional_id)
         if known is None:
             # Whatever identity the producer had: it may go on after the id has expired.
-            new = created(transactional_id, self._take_producer_id(), 0, asked.timeout_ms, now.wall_ms)
+            new = created(transactional_id, self._new_producer_id(), 0, asked.timeout_ms, now.wall_ms)
             return self._give_identity(decision, ticket, new, NO_PRODUCER_EPOCH)
         if known.state in ENDING:
             return _refuse(decision, ticket, ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -174,7 +176,7 @@ class TransactionMachine:
         else:
             return _refuse(decision, ticket, ErrorCode.PRODUCER_FENCED)
         if producer_epoch != known.producer_epoch and known.is_exhausted:
-            producer_id, producer_epoch = self._take_producer_id(), 0
+            producer_id, producer_epoch = self._new_producer_id(), 0
         new = known.become(
             TransactionState.EMPTY,
             now.wall_ms,
@@ -185,6 +187,12 @@ class TransactionMachine:
             start_ms=NO_TIME,
         )
         return self._give_identity(decision, ticket, new, earlier_epoch)
+
+    def _new_producer_id(self) -> int:
+        taken = self._take_producer_id()
+        if taken is None:
+            raise RuntimeError("no producer id at hand: whoever asks the machine has to see to it")
+        return taken
 
     def _give_identity(
         self, decision: Decision, ticket: Ticket[Identified], new: Transaction, earlier_epoch: int
@@ -291,9 +299,11 @@ class TransactionMachine:
         next_producer_id = NO_PRODUCER_ID
         producer_epoch = known.producer_epoch
         if ending.bumps_epoch:
+            if known.producer_epoch == EPOCH_MAX and ending.is_commit:
+                return _refuse(decision, ticket, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
             if known.is_exhausted:
-                next_producer_id = self._take_producer_id()
-            producer_epoch += 1
+                next_producer_id = self._new_producer_id()
+            producer_epoch = known.following_epoch
         new = known.become(
             TransactionState.PREPARE_COMMIT if ending.is_commit else TransactionState.PREPARE_ABORT,
             now.wall_ms,
@@ -311,12 +321,22 @@ class TransactionMachine:
         return decision
 
     def _fence(self, decision: Decision, known: Transaction, now: Moment) -> None:
-        """Abort what is open, whoever opened it; the epoch moves on, so that it cannot go on writing."""
+        """Abort what is open, whoever opened it; the epoch moves on, so that it cannot go on writing.
+
+        Nothing happens while the id that has to follow is not at hand: whoever wants this comes again.
+        """
         bumps_epoch = self._feature_level() >= EPOCH_BUMP_VERSION
+        next_producer_id = NO_PRODUCER_ID
+        if bumps_epoch and known.is_exhausted:
+            taken = self._take_producer_id()
+            if taken is None:
+                return
+            next_producer_id = taken
         new = known.become(
             TransactionState.PREPARE_ABORT,
             now.wall_ms,
-            producer_epoch=known.producer_epoch + 1,
+            producer_epoch=known.following_epoch,
+            next_producer_id=next_producer_id,
             version=EPOCH_BUMP_VERSION if bumps_epoch else 0,
         )
         self._write(decision, new)

@@ -89,10 +89,11 @@ class TransactionService(CoordinatorService["TransactionMachine"]):
             perform=lambda due: self.markers.write_soon(partition, due),
         )
 
-    def _take_producer_id(self) -> int:
-        taken = self.services.producer_ids.take()
+    def _take_producer_id(self) -> int | None:
+        producer_ids = self.services.producer_ids
+        taken = producer_ids.take()
         if taken is None:
-            raise RuntimeError("no producer id at hand: whoever asks the machine has to see to it")
+            producer_ids.when_at_hand(lambda _: None)  # so that there is one the next time
         return taken
 
 

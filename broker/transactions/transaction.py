@@ -49,6 +49,11 @@ class Transaction(NamedTuple):
         return self.producer_epoch >= LAST_CLIENT_EPOCH
 
     @property
+    def following_epoch(self) -> int:
+        """The one in which the transaction ends if ends give epochs, and in which others are fenced."""
+        return min(self.producer_epoch + 1, EPOCH_MAX)
+
+    @property
     def next_identity(self) -> tuple[int, int]:
         """Producer id and epoch after the end that is under way."""
         if self.next_producer_id != NO_PRODUCER_ID:

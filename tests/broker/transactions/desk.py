@@ -49,6 +49,7 @@ class Desk:
         self.settings = settings or TransactionSettings()
         self.feature_level = feature_level
         self.next_producer_id = first_producer_id
+        self.are_ids_at_hand = True
         self.elapsed_ms = elapsed_ms
         self.due: deque[MarkersDue] = deque()
         self.lines = io.StringIO()
@@ -92,7 +93,9 @@ class Desk:
             elapsed_ms=self.elapsed_ms,
         )
 
-    def _take_producer_id(self) -> int:
+    def _take_producer_id(self) -> int | None:
+        if not self.are_ids_at_hand:
+            return None
         self.next_producer_id += 1
         return self.next_producer_id - 1
 

@@ -276,7 +276,44 @@ def test_a_producer_in_its_last_epoch_can_be_fenced(feature_level: int) -> None:
     assert desk.initialize().error is ErrorCode.CONCURRENT_TRANSACTIONS
     (due,) = desk.write_markers()
     assert due.identity == Identity(500, EPOCH_MAX)
-    assert desk.initialize() == Identified(ErrorCode.NONE, 0, 0)
+    # If ends give epochs, this one gives the next producer id, too.
+    assert desk.initialize() == Identified(ErrorCode.NONE, 0, 1 if feature_level >= 2 else 0)
+
+
+def test_whoever_is_fenced_in_the_last_epoch_goes_on_with_the_next_producer_id() -> None:
+    """No client may get the epoch behind the last: nothing could fence it, nor end what it does."""
+    desk = with_epoch(LAST_CLIENT_EPOCH, TransactionState.ONGOING)
+    identity = (500, LAST_CLIENT_EPOCH)
+    assert desk.initialize(identity).error is ErrorCode.CONCURRENT_TRANSACTIONS
+    desk.write_markers()
+    assert (desk.known().producer_id, desk.known().producer_epoch) == (0, 0)
+    assert desk.initialize(identity) == Identified(ErrorCode.NONE, 0, 0)
+
+
+def test_time_that_runs_out_in_the_last_epoch_waits_for_a_producer_id() -> None:
+    desk = with_epoch(LAST_CLIENT_EPOCH, TransactionState.ONGOING)
+    desk.are_ids_at_hand = False
+    desk.let_pass(TIMEOUT_MS + 2 * CHECK_MS)
+    assert desk.known().state is TransactionState.ONGOING
+    desk.are_ids_at_hand = True
+    desk.let_pass(CHECK_MS)
+    desk.write_markers()
+    assert (desk.known().producer_id, desk.known().producer_epoch) == (0, 0)
+
+
+def test_an_epoch_that_no_client_should_have_can_only_be_aborted() -> None:
+    """As a coordinator of before may have left it."""
+    for feature_level in (0, 2):
+        desk = with_epoch(EPOCH_MAX, TransactionState.ONGOING)
+        desk.feature_level = feature_level
+        desk.let_pass(TIMEOUT_MS + 2 * CHECK_MS)
+        (due,) = desk.write_markers()
+        assert due.identity == Identity(500, EPOCH_MAX)
+        assert desk.known().state is TransactionState.COMPLETE_ABORT
+    desk = with_epoch(EPOCH_MAX, TransactionState.ONGOING)
+    identity = Identity(500, EPOCH_MAX)
+    assert desk.end(identity, COMMIT, version=2).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert desk.end(identity, ABORT, version=2) == Identified(ErrorCode.NONE, 0, 0)
 
 
 # Going on (KIP-360)
