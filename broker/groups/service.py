@@ -142,7 +142,9 @@ class GroupService(CoordinatorService["GroupMachine"]):
         if shard is None or not shard.is_active:
             ticket.refuse(ErrorCode.NOT_COORDINATOR if shard is None else shard.refusal)
             return
-        if not self.services.config.get("transaction.partition.verification.enable"):
+        verifies = self.services.config.get("transaction.partition.verification.enable")
+        # Nobody else adds the partition for those who leave that to the broker.
+        if not verifies and asked.client is not Client.ADDS:
             write(VOUCHED)
             return
         try:

@@ -59,12 +59,14 @@ def verify(
             ErrorCode.INVALID_PRODUCER_ID_MAPPING,
             "Transactional records contained more than one producer ID",
         )
-    if not producers or not services.config.get("transaction.partition.verification.enable"):
+    client = Client.of(call.version, aborts_from=ABORTABLE_VERSION, adds_from=ADDING_VERSION)
+    get = services.config.get
+    # Nobody else adds the partitions of those who leave that to the broker.
+    is_asked = client is Client.ADDS or get("transaction.partition.verification.enable")
+    if not producers or not is_asked:
         ticket.settle({})
         return ticket
     (identity,) = producers
-    client = Client.of(call.version, aborts_from=ABORTABLE_VERSION, adds_from=ADDING_VERSION)
-    get = services.config.get
     pause_seconds = get("add.partitions.to.txn.retry.backoff.ms") / 1000
     patience_seconds = (
         min(get("add.partitions.to.txn.retry.backoff.max.ms"), get("request.timeout.ms")) / 1000

@@ -127,6 +127,19 @@ def produce(broker: GroupBroker, writer: Writer, sequence: int = 0, version: int
     return reply_of(broker.begin(produced(writer, sequence), version), version).error_code
 
 
+def commit_offset(broker: GroupBroker, writer: Writer, version: int) -> int:
+    place = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+    request = TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        producer_id=writer.producer_id,
+        producer_epoch=writer.epoch,
+        topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[place])],
+    )
+    answer = broker.ask(request, TxnOffsetCommitResponse, version)
+    return answer.topics[0].partitions[0].error_code
+
+
 def state(broker: GroupBroker) -> str:
     request = DescribeTransactionsRequest(transactional_ids=["x"])
     (described,) = broker.ask(request, DescribeTransactionsResponse, 0).transaction_states
@@ -397,6 +410,20 @@ async def test_verification_can_be_turned_off() -> None:
         assert last_stable(broker) == 0
 
 
+async def test_without_verification_partitions_are_added_all_the_same() -> None:
+    """Nobody else does it for producers of transactions v2, and what is not added gets no marker."""
+    async with group_broker({"transaction.partition.verification.enable": "false"}) as broker:
+        make_topics(broker)
+        writer = initialize(broker)
+        assert produce(broker, writer, version=12) == 0
+        assert commit_offset(broker, writer, version=5) == 0
+        assert end(broker, writer, COMMIT, version=5) == 0
+        await trio.testing.wait_all_tasks_blocked()
+        assert last_stable(broker) == 2
+        offsets = broker.broker.partitions.leader(GROUP_OFFSETS, broker.groups.partition_for("g")).log
+        assert offsets.last_stable == offsets.log_end
+
+
 async def test_offsets_of_a_group_that_is_not_loaded_yet(autojump_clock: trio.testing.MockClock) -> None:
     file_system = disk()
     async with group_broker(file_system=file_system) as broker:
@@ -409,16 +436,7 @@ async def test_offsets_of_a_group_that_is_not_loaded_yet(autojump_clock: trio.te
             group_id="g",
         )
         assert broker.ask(announced, AddOffsetsToTxnResponse, 4).error_code == 0
-        place = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
-        commit = TxnOffsetCommitRequest(
-            transactional_id="x",
-            group_id="g",
-            producer_id=writer.producer_id,
-            producer_epoch=writer.epoch,
-            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[place])],
-        )
-        answer = broker.ask(commit, TxnOffsetCommitResponse, 4)
-        assert answer.topics[0].partitions[0].error_code == 0
+        assert commit_offset(broker, writer, version=4) == 0
         assert end(broker, writer, COMMIT) == 0
         image = broker.image
     async with group_broker(file_system=file_system, image=image) as broker:
