@@ -119,10 +119,6 @@ class ProducerState:
         self._verifications[producer_id] = begun
         return begun
 
-    def knows_verification(self, producer_id: int, verification: Verification) -> bool:
-        """Whether nothing has taken it back so far."""
-        return self._verifications.get(producer_id) is verification
-
     def take_over_verifications(self, other: "ProducerState") -> None:
         """Go on with what the coordinator is being asked on behalf of another copy of the same log."""
         self._verifications = other._verifications
@@ -268,7 +264,9 @@ class ProducerState:
 
     def apply_marker(self, batch: RecordBatch, marker: EndTransactionMarker) -> EndedTransaction | None:
         """Take note of a control batch; return the transaction it ended, if one had begun here."""
-        self._verifications.pop(batch.producer_id, None)
+        verification = self._verifications.get(batch.producer_id)
+        if verification is not None and not verification.outlasts(batch.producer_epoch):
+            del self._verifications[batch.producer_id]
         entry = self.entries.get(batch.producer_id)
         if entry is None:
             self.entries[batch.producer_id] = entry = ProducerEntry(batch.producer_id)

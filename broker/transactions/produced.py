@@ -86,10 +86,6 @@ def verify(
             if is_ending and client is Client.ADDS and patience_seconds > 0 and nursery is not None:
                 nursery.start_soon(ask_again, patience_seconds - pause_seconds)
                 return
-            may_ask_again = client is Client.ADDS and patience_seconds > 0 and not codes
-            if may_ask_again and any_taken_back(verdicts, identity, call):
-                ask(patience_seconds - pause_seconds)
-                return
             for place, code in codes.items():
                 verdicts[places[place]] = told(code, client)
             ticket.settle(verdicts)
@@ -97,7 +93,7 @@ def verify(
         asked.then(answered)
 
     async def ask_again(patience_seconds: float) -> None:
-        """The transaction before is still ending.  Its marker will take back what the logs have given out."""
+        """The transaction before is still ending."""
         await trio.sleep(pause_seconds)
         ask(patience_seconds)
 
@@ -132,19 +128,6 @@ def begin(
         if verification is not None:
             places[leader.topic, leader.partition] = key
     return verdicts, places
-
-
-def any_taken_back(verdicts: Verdicts, identity: Identity, call: Call) -> bool:
-    """Whether a marker of the transaction before has come since: it was late, or the question was."""
-    for key, verification in verdicts.items():
-        if isinstance(verification, Verification):
-            try:
-                producers = call.services.partitions.leader_at(key).log.producers
-            except KafkaError:
-                continue  # led elsewhere by now, as the append will say
-            if not producers.knows_verification(identity.producer_id, verification):
-                return True
-    return False
 
 
 def told(code: ErrorCode, client: Client) -> KafkaError:

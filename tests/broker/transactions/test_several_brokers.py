@@ -312,6 +312,38 @@ async def test_a_marker_may_come_while_the_coordinator_is_asked(autojump_clock: 
         assert log_end(cluster, 1) == 4
 
 
+async def test_a_marker_may_come_while_the_coordinator_is_asked_about_offsets(
+    autojump_clock: MockClock,
+) -> None:
+    """The same where the next transaction begins with the offsets of a group."""
+    async with producing(2, [1]) as (cluster, producer):
+        assert await producer.commit_offset("g", 5) == 0
+        cluster.held_kind = WriteTxnMarkersRequest
+        cluster.held = trio.Event()
+        assert await producer.end(COMMIT) == 0
+        markers = cluster.held
+        cluster.held_kind = AddPartitionsToTxnRequest
+        cluster.held = trio.Event()
+        questions = cluster.held
+        codes: list[int] = []
+
+        async def commit_offset() -> None:
+            codes.append(await producer.commit_offset("g", 6))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(commit_offset)
+            await trio.testing.wait_all_tasks_blocked()
+            markers.set()
+            await trio.testing.wait_all_tasks_blocked()
+            assert await producer.state() == "CompleteCommit"
+            cluster.held = None
+            questions.set()
+        assert codes == [0]
+        assert await producer.end(COMMIT) == 0
+        await trio.sleep(1)
+        assert await producer.offset("g") == (6, 0)
+
+
 async def test_markers_wait_for_a_broker_that_cannot_be_reached(autojump_clock: MockClock) -> None:
     async with producing(3, [1, 2, 3]) as (cluster, producer):
         for partition in range(3):
