@@ -108,7 +108,11 @@ class ProducerState:
         """What has to be handed over with a transactional batch once the coordinator says that it may be.
 
         None if a transaction of its producer and epoch is open here: then nobody has to be asked.
+        Raises InvalidProducerEpoch if the producer has a newer one.
         """
+        entry = self.entries.get(producer_id)
+        if entry is not None:
+            self._check_epoch(entry, producer_epoch)
         if self._is_open(producer_id, producer_epoch):
             return None
         known = self._verifications.get(producer_id)
@@ -141,7 +145,7 @@ class ProducerState:
             known = None if entry is None else _repeated(entry, batch)
             if known is not None:
                 return known
-            self._check_verified(batch, verification)
+            self._check_verified(batch, entry, verification)
             self._check_first_sequence(batch, entry, verification)
         if entry is None:
             # A producer that was never seen, or forgotten, may start anywhere.
@@ -163,9 +167,13 @@ class ProducerState:
         self._check_transaction(entry, batch)
         return None
 
-    def _check_verified(self, batch: RecordBatch, verification: Verification | None) -> None:
+    def _check_verified(
+        self, batch: RecordBatch, entry: ProducerEntry | None, verification: Verification | None
+    ) -> None:
         if self._is_open(batch.producer_id, batch.producer_epoch):
             return
+        if entry is not None:
+            self._check_epoch(entry, batch.producer_epoch)  # a producer can go on after this error only
         if verification is None or verification is not self._verifications.get(batch.producer_id):
             raise UnverifiedTransaction(batch.producer_id, batch.producer_epoch)
 
@@ -189,7 +197,7 @@ class ProducerState:
         """The same for what a coordinator of ours writes, whose sequences mean nothing."""
         entry = self.entries.get(batch.producer_id)
         if batch.is_transactional and verification is not VOUCHED:
-            self._check_verified(batch, verification)
+            self._check_verified(batch, entry, verification)
         if entry is not None:
             self._check_epoch(entry, batch.producer_epoch)
             self._check_transaction(entry, batch)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from broker.coordination.hosting import CoordinatorService, open_coordinator
 from broker.errors import ErrorCode, KafkaError, error_code_of
 from broker.metadata.topic_names import GROUP_OFFSETS
-from storage.errors import StorageError
+from storage.errors import InvalidProducerEpoch, StorageError
 
 if TYPE_CHECKING:
     from broker.coordination.decision import Moment
@@ -149,16 +149,19 @@ class GroupService(CoordinatorService["GroupMachine"]):
             return
         try:
             leader = self.services.partitions.leader(self.topic, partition)
+            verification = leader.log.producers.begin_verification(
+                asked.producer_id,
+                asked.producer_epoch,
+                NO_SEQUENCE,
+                starts_at_zero=asked.client is Client.ADDS,
+                now_ms=self.services.clock.now_ms(),
+            )
+        except InvalidProducerEpoch:
+            ticket.refuse(ErrorCode.INVALID_PRODUCER_EPOCH)
+            return
         except (KafkaError, StorageError) as error:
             ticket.refuse(COORDINATOR_CODES.get(error_code_of(error), ErrorCode.NOT_COORDINATOR))
             return
-        verification = leader.log.producers.begin_verification(
-            asked.producer_id,
-            asked.producer_epoch,
-            NO_SEQUENCE,
-            starts_at_zero=asked.client is Client.ADDS,
-            now_ms=self.services.clock.now_ms(),
-        )
         if verification is None:
             write(None)
             return

@@ -7,6 +7,7 @@ import trio
 
 from broker.coordination.clients import Client
 from broker.coordination.tickets import Ticket
+from broker.errors import error_code_of
 from broker.network.call import Call
 from broker.partitions.fetch_sessions import PartitionKey
 from broker.transactions.requests import Identity
@@ -16,6 +17,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import NO_PRODUCER_ID, RecordBatch
 from protocol.records.validation import RefusedBatch
+from storage.errors import StorageError
 from storage.transaction_verification import Verification
 
 Batches = Mapping[PartitionKey, RecordBatch | RefusedBatch]
@@ -114,16 +116,16 @@ def begin(
             continue  # as Kafka has it: without a producer there is nothing to verify
         try:
             leader = call.services.partitions.leader_at(key)
-        except KafkaError as error:
-            verdicts[key] = error
+            verification = leader.log.producers.begin_verification(
+                batch.producer_id,
+                batch.producer_epoch,
+                batch.base_sequence,
+                starts_at_zero=client is Client.ADDS,
+                now_ms=call.received_ms,
+            )
+        except (KafkaError, StorageError) as error:
+            verdicts[key] = error if isinstance(error, KafkaError) else KafkaError(error_code_of(error))
             continue
-        verification = leader.log.producers.begin_verification(
-            batch.producer_id,
-            batch.producer_epoch,
-            batch.base_sequence,
-            starts_at_zero=client is Client.ADDS,
-            now_ms=call.received_ms,
-        )
         verdicts[key] = verification
         if verification is not None:
             places[leader.topic, leader.partition] = key

@@ -196,6 +196,28 @@ def test_of_what_coordinators_write_the_epoch_counts_but_not_the_sequence() -> N
         log.state.check_internal(log.batch(0, epoch=0))
 
 
+def test_of_an_older_epoch_no_transaction_is_asked_about() -> None:
+    """The log knows better than the coordinator, which may have forgotten the producer, or be away."""
+    log = Log()
+    log.finish(commit=False, epoch=1)
+    with pytest.raises(InvalidProducerEpoch):
+        log.state.begin_verification(7, 0, 0, starts_at_zero=True, now_ms=0)
+    assert log.state.begin_verification(7, 1, 0, starts_at_zero=True, now_ms=0) is not None
+
+
+def test_a_transaction_that_was_aborted_meanwhile_is_of_an_older_epoch() -> None:
+    """Producers go on after that error, and not after that of a transaction which nobody knows."""
+    log = Log()
+    log.write(log.batch(0, is_transactional=True))
+    assert log.state.begin_verification(7, 0, 1, starts_at_zero=True, now_ms=0) is None
+    log.finish(commit=False, epoch=1)
+    late = log.batch(1, is_transactional=True)
+    with pytest.raises(InvalidProducerEpoch):
+        log.state.check(late, None)
+    with pytest.raises(InvalidProducerEpoch):
+        log.state.check_internal(late, None)
+
+
 # Transactions
 
 

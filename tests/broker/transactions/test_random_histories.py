@@ -168,9 +168,13 @@ class Producer:
             if code is not ErrorCode.NONE:
                 self.refused(code)
                 return
-        verification = partition.log.producers.begin_verification(
-            *self.identity, sequence, starts_at_zero=self.version >= EPOCH_BUMP_VERSION, now_ms=START_MS
-        )
+        try:
+            verification = partition.log.producers.begin_verification(
+                *self.identity, sequence, starts_at_zero=self.version >= EPOCH_BUMP_VERSION, now_ms=START_MS
+            )
+        except ProducerError:
+            self.is_failed = True
+            return
         if verification is not None and self.version >= EPOCH_BUMP_VERSION:
             code = desk.add(self.identity, place, transactional_id=self.id, version=EPOCH_BUMP_VERSION)
             if code is not ErrorCode.NONE:

@@ -402,6 +402,23 @@ async def test_an_answer_that_comes_after_the_end_opens_nothing() -> None:
         assert last_stable(broker) == log.log_end
 
 
+async def test_a_fenced_producer_is_told_so_by_the_log_whatever_the_coordinator_knows() -> None:
+    """Its transactional id may have got another producer id meanwhile, or have expired."""
+    async with group_broker() as broker:
+        make_topics(broker)
+        writer = initialize(broker)
+        assert produce(broker, writer, version=12) == 0
+        assert commit_offset(broker, writer, version=5) == 0
+        assert end(broker, writer, ABORT, version=5) == 0
+        await trio.testing.wait_all_tasks_blocked()
+        partition = broker.transactions.partition_for("x")
+        machine = broker.transactions._shards[partition].machine
+        assert machine is not None
+        machine.transactions.clear()
+        assert produce(broker, writer, 1, version=12) == ErrorCode.INVALID_PRODUCER_EPOCH
+        assert commit_offset(broker, writer, version=5) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
 @pytest.mark.acts("transaction.partition.verification.enable")
 async def test_verification_can_be_turned_off() -> None:
     async with group_broker({"transaction.partition.verification.enable": "false"}) as broker:
