@@ -462,7 +462,9 @@ class SharePartition:
                     run.archive()
                     found = True
                     if counts:
-                        self.delivery_complete_count += run.record_count
+                        self.delivery_complete_count += self._count_from_start(
+                            run.first_offset, run.last_offset
+                        )
         return found
 
     # The beginning

@@ -8,8 +8,9 @@ import trio
 from trio.testing import MockClock
 
 from broker.metadata.topic_names import SHARE_GROUP_STATE
+from broker.share.acquiring import AcquireMode, Offsets
 from broker.share.dead_letters import READ_BYTES_MAX
-from broker.share.partition import Acknowledgement
+from broker.share.partition import Acknowledgement, AcknowledgeType, SharePartition, ShareSettings
 from broker.share.sessions import SessionKey, TopicPartition
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import RecordBatch, read_batches
@@ -255,3 +256,19 @@ async def test_what_is_given_up_while_the_broker_stops_is_sent_at_its_next_start
         assert [each[:2] for each in await again.fetch("b", 0)] == [(0, 2), (5, 9)]
         await trio.sleep(1)
         assert letters(again) == told_of(3, 4)
+
+
+def test_what_the_log_has_lost_meanwhile_is_not_counted() -> None:
+    """Who describes the group would be told of a smaller lag than it has."""
+    partition = SharePartition(ShareSettings(has_dead_letter_queue=True))
+    partition.load(0, 0, ())
+    for first in (0, 10):
+        fetched = [Offsets(first, first + 9)]
+        partition.acquire("ann", AcquireMode.BATCH_OPTIMIZED, 10, 10, first, fetched, (), now_ms=0)
+    rejected = partition.acknowledge("ann", [Acknowledgement(0, 9, [AcknowledgeType.REJECT])], now_ms=0)
+    (dead,) = partition.finish(rejected, 0, is_stored=True)
+    partition.move_to(5)
+    partition.archive_dead(dead)
+    assert partition.delivery_complete_count == 5
+    partition.settle()
+    assert (partition.start_offset, partition.delivery_complete_count) == (10, 0)
