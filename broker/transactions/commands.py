@@ -119,8 +119,11 @@ def describe(transactions: TransactionService, transactional_id: str) -> Ticket[
     if not transactional_id:
         ticket.refuse(ErrorCode.INVALID_REQUEST)
     else:
+        unmarked = transactions.markers.unmarked(
+            transactions.partition_for(transactional_id), transactional_id
+        )
         transactions.ask(
-            transactional_id, ticket, lambda machine, _: machine.describe(transactional_id, ticket)
+            transactional_id, ticket, lambda machine, _: machine.describe(transactional_id, unmarked, ticket)
         )
     return ticket
 

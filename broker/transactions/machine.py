@@ -396,12 +396,23 @@ class TransactionMachine:
 
     # Operators
 
-    def describe(self, transactional_id: str, ticket: Ticket[Described]) -> Decision:
-        """DescribeTransactions, one of them."""
+    def describe(
+        self,
+        transactional_id: str,
+        unmarked: tuple[TransactionPartition, ...] | None,
+        ticket: Ticket[Described],
+    ) -> Decision:
+        """DescribeTransactions, one of them.
+
+        ``unmarked`` are the partitions that still wait for a marker, if that is known: while a transaction
+        ends, they are what operators look for.
+        """
         decision = Decision()
         known = self.transactions.get(transactional_id)
         if known is None:
             decision.reply(ticket, Described(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND))
+        elif known.state in ENDING and unmarked is not None:
+            decision.reply(ticket, _described(known)._replace(partitions=unmarked))
         else:
             decision.reply(ticket, _described(known))
         return decision

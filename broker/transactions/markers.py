@@ -93,7 +93,7 @@ def write_marker(
 class Writing:
     """The markers of one transaction: those that are still to be written, and those under way."""
 
-    __slots__ = ("_open", "again", "due", "is_over", "left", "partition")
+    __slots__ = ("again", "due", "is_over", "left", "partition", "unmarked")
 
     def __init__(self, partition: int, due: MarkersDue) -> None:
         self.partition = partition
@@ -103,23 +103,14 @@ class Writing:
         """Those whose turn is still to come."""
         self.again: list[TransactionPartition] = []
         """Those that have refused their marker for now."""
-        self._open = 0
+        self.unmarked = dict.fromkeys(due.partitions)
+        """All that are not known to have their marker, in order."""
         self.is_over = False
         """Nothing is to be written any more."""
 
     @property
     def key(self) -> tuple[int, str]:
         return self.partition, self.due.transactional_id
-
-    @property
-    def is_complete(self) -> bool:
-        return not self.left and not self.again and not self._open
-
-    def begin_one(self) -> None:
-        self._open += 1
-
-    def end_one(self) -> None:
-        self._open -= 1
 
 
 class MarkerWriter:
@@ -134,7 +125,7 @@ class MarkerWriter:
         self._services = service.services
         self._writings: deque[Writing] = deque()
         self._current: dict[tuple[int, str], Writing] = {}
-        """What is to be written of each transaction, whatever it waits for."""
+        """What is to be written of each transaction, whatever it waits for; last of all that it is over."""
         self._is_running = False
 
     @cached_property
@@ -156,6 +147,11 @@ class MarkerWriter:
         """Write nothing any more for this partition of ``__transaction_state``, which is led elsewhere."""
         for writing in [each for each in self._current.values() if each.partition == partition]:
             self._end(writing)
+
+    def unmarked(self, partition: int, transactional_id: str) -> tuple[TransactionPartition, ...] | None:
+        """The partitions that wait for a marker; None if nothing is known of such a transaction."""
+        writing = self._current.get((partition, transactional_id))
+        return None if writing is None else tuple(writing.unmarked)
 
     def _begin(self, writing: Writing) -> None:
         self._writings.append(writing)
@@ -201,9 +197,9 @@ class MarkerWriter:
             each = writing.left.popleft()
             partition = self._services.image.partition(*each)
             if partition is None:
-                continue  # the topic was deleted: there is nobody to tell
+                writing.unmarked.pop(each, None)  # the topic was deleted: there is nobody to tell
+                continue
             ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
-            writing.begin_one()
             self._write(writing, each, partition.leader, ticket)
             self._hear(writing, each, ticket)
             written += 1
@@ -225,16 +221,17 @@ class MarkerWriter:
         """Go on with what has become of one marker, when that is known."""
 
         def settled() -> None:
-            writing.end_one()
             code = ticket.outcome
-            if code in FENCED and not writing.is_over:
+            if code in FORGETS:
+                writing.unmarked.pop(partition, None)
+            elif code in FENCED and not writing.is_over:
                 topic, index = partition
                 self._services.log.warn(
                     f"transactional id {writing.due.transactional_id}: {topic}-{index} refuses its marker "
                     f"with {code.name}; the transaction is left as it is"
                 )
-                self._end(writing)
-            elif code not in FORGETS:
+                writing.is_over = True
+            else:
                 writing.again.append(partition)
                 if len(writing.again) == 1:
                     self._retry_soon(writing)
@@ -263,30 +260,37 @@ class MarkerWriter:
         return not writing.is_over
 
     def _look_at(self, writing: Writing) -> None:
-        if writing.is_complete and self.is_valid(writing):
-            self._end(writing)
-            self._complete(writing.partition, writing.due)
+        if not writing.unmarked and self.is_valid(writing):
+            writing.is_over = True
+            self._complete(writing)
 
-    def _complete(self, partition: int, due: MarkersDue) -> None:
+    def _complete(self, writing: Writing) -> None:
         """Every partition has its marker: let the coordinator keep that."""
+        due = writing.due
 
         def completed() -> None:
-            if ticket.outcome not in (ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE):
-                self._complete_later(partition, due)
+            if ticket.outcome in (ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE):
+                self._end(writing)
+            else:
+                self._complete_later(writing)
 
         ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
         self._service.ask_partition(
-            partition, ticket, lambda machine, now: machine.markers_written(due, ticket, now)
+            writing.partition, ticket, lambda machine, now: machine.markers_written(due, ticket, now)
         )
         ticket.then(completed)
 
-    def _complete_later(self, partition: int, due: MarkersDue) -> None:
-        """Try again, unless somebody else has become the coordinator."""
+    def _complete_later(self, writing: Writing) -> None:
+        """Try again, unless somebody else has become the coordinator, or the shard was loaded again."""
 
         async def complete_again() -> None:
             await trio.sleep(RETRY_SECONDS)
-            if self._service.has_epoch(partition, due.coordinator_epoch):
-                self._complete(partition, due)
+            if self._current.get(writing.key) is not writing:
+                return
+            if self._service.has_epoch(writing.partition, writing.due.coordinator_epoch):
+                self._complete(writing)
+            else:
+                self._end(writing)
 
         if self._service.nursery is not None:
             self._service.nursery.start_soon(complete_again)

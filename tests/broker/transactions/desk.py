@@ -184,7 +184,7 @@ class Desk:
 
     def describe(self, transactional_id: str = "x") -> Described:
         outcome: Described = self.ask(
-            lambda machine, _, ticket: machine.describe(transactional_id, ticket)
+            lambda machine, _, ticket: machine.describe(transactional_id, None, ticket)
         ).outcome
         return outcome
 

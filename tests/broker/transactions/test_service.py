@@ -146,6 +146,12 @@ def state(broker: GroupBroker) -> str:
     return described.transaction_state or ErrorCode(described.error_code).name
 
 
+def described_partitions(broker: GroupBroker) -> list[tuple[str, list[int]]]:
+    request = DescribeTransactionsRequest(transactional_ids=["x"])
+    (described,) = broker.ask(request, DescribeTransactionsResponse, 0).transaction_states
+    return [(topic.topic, list(topic.partitions)) for topic in described.topics]
+
+
 def listed(broker: GroupBroker) -> list[str] | int:
     answer = broker.ask(ListTransactionsRequest(), ListTransactionsResponse, 2)
     return answer.error_code or [found.transactional_id for found in answer.transaction_states]
@@ -282,6 +288,27 @@ async def test_a_disk_that_refuses_a_marker_is_asked_again(autojump_clock: trio.
         assert [last_stable(broker, 0), last_stable(broker, 1)] == [2, 1], "each has one marker"
 
 
+async def test_of_a_transaction_that_ends_the_partitions_without_marker_are_described(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """An operator sees which one a transaction hangs in."""
+    file_system = disk()
+    async with group_broker(file_system=file_system) as broker:
+        make_topics(broker)
+        writer = initialize(broker)
+        assert add(broker, writer, (0, 1)) == 0
+        assert described_partitions(broker) == [("t", [0, 1])]
+        file_system.refuse("write", errno.EIO, path_suffix="t-0/00000000000000000000.log")
+        assert end(broker, writer, COMMIT) == 0
+        assert described_partitions(broker) == [("t", [0, 1])]
+        await trio.sleep(RETRY_SECONDS / 2)
+        assert state(broker) == "PrepareCommit"
+        assert described_partitions(broker) == [("t", [0])]
+        await trio.sleep(2)
+        assert state(broker) == "CompleteCommit"
+        assert described_partitions(broker) == []
+
+
 async def test_a_record_of_the_end_that_cannot_be_written_is_tried_again(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -294,6 +321,9 @@ async def test_a_record_of_the_end_that_cannot_be_written_is_tried_again(
         for partition in range(PARTITION_COUNT):
             path = f"{TRANSACTION_STATE}-{partition}/00000000000000000000.log"
             file_system.refuse("write", errno.EIO, path_suffix=path)
+        await trio.sleep(RETRY_SECONDS / 2)
+        assert state(broker) == "PrepareCommit"
+        assert described_partitions(broker) == []
         await trio.sleep(5)
         assert state(broker) == "CompleteCommit"
 
