@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from broker.metadata.image import MetadataImage, ResourceType
+from broker.metadata.image import ResourceType
 from broker.network.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_config_resources import (
@@ -32,15 +32,17 @@ def handle(request: ListConfigResourcesRequest, call: Call) -> ListConfigResourc
             ConfigResource(resource_name=name, resource_type=kind)
             for kind in LISTED
             if kind in asked
-            for name in names_of(call.services.image, kind)
+            for name in names_of(kind, call)
         ]
     )
 
 
-def names_of(image: MetadataImage, kind: ResourceType) -> Iterable[str]:
-    """The resources of one type: all brokers and topics, of groups and metrics those with settings."""
+def names_of(kind: ResourceType, call: Call) -> Iterable[str]:
+    """The resources of one type: all brokers, fenced ones, too, and topics; of groups and metrics those with
+    settings."""
+    image = call.services.image
     if kind is ResourceType.TOPIC:
         return sorted(image.topics)
     if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
-        return [str(broker.id) for broker in image.alive_brokers()]
+        return [str(node.id) for node in call.services.advertised.all_nodes(image, call)]
     return sorted(name for resource, name in image.configs if resource == kind)

@@ -4,7 +4,7 @@ import pytest
 
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
 from protocol.stored.metadata_records import ConfigRecord
-from tests.broker.config.one_node import OneNode
+from tests.broker.config.one_node import OneNode, registration
 from tests.golden.configs.steps import BROKER, GROUP, LOGGER, METRICS, TOPIC, list_resources
 
 
@@ -46,3 +46,9 @@ def test_a_kind_that_is_none_is_an_unsupported_version(node: OneNode, kind: int)
 def test_the_first_version_knows_client_metrics_alone(node: OneNode) -> None:
     answer = node.ask(ListConfigResourcesRequest(), 0)
     assert [resource.resource_name for resource in answer.config_resources] == ["m"]
+
+
+@pytest.mark.parametrize("kind", [BROKER, LOGGER])
+def test_fenced_brokers_have_settings_too(node: OneNode, kind: int) -> None:
+    node.apply(registration(2, fenced=True))
+    assert listed(node, kind) == [(kind, "1"), (kind, "2")]

@@ -11,11 +11,13 @@ from broker.config.dynamic import DynamicSettings
 from broker.controller.decision import Command
 from broker.logs import Log
 from broker.metadata import replay
+from broker.metadata.endpoints import Advertised
 from broker.metadata.image import empty_image
 from broker.network.call import Address, Call, ConnectionState, Listener
 from protocol.errors import KafkaError
 from protocol.schema import Message
 from protocol.stored.metadata_records import (
+    BrokerEndpoint,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionRecord,
@@ -36,6 +38,12 @@ STATIC = {
 }
 
 
+def registration(broker_id: int, *, fenced: bool = False) -> RegisterBrokerRecord:
+    """Of a broker that clients reach."""
+    endpoint = BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=9092)
+    return RegisterBrokerRecord(broker_id=broker_id, fenced=fenced, end_points=[endpoint])
+
+
 class OneNode:
     """Stands in for ``Services`` and its controller: a command's records are there at once.
 
@@ -51,6 +59,7 @@ class OneNode:
         self.log = Log(self.lines)
         self.image = empty_image("cluster")
         self.controller = self.metadata = self.channel = self
+        self.advertised = Advertised(self.node_id)
         self.written: list[Message] = []
         self.timeout_ms = 0
         self._dynamic = DynamicSettings(self.config, self.log)
@@ -58,7 +67,7 @@ class OneNode:
         self.apply(
             FeatureLevelRecord(name="metadata.version", feature_level=33),
             FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1),
-            RegisterBrokerRecord(broker_id=1, fenced=False),
+            registration(1),
             ConfigRecord(resource_type=4, name="min.insync.replicas", value="1"),
             TopicRecord(name="t1", topic_id=topic_id),
             PartitionRecord(partition_id=0, topic_id=topic_id, replicas=[1], isr=[1], leader=1),
