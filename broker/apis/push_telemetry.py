@@ -14,7 +14,7 @@ def handle(request: PushTelemetryRequest, call: Call) -> PushTelemetryResponse:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     client = telemetry.hear_of(request.client_instance_id, call)
     delivery = Delivery(
-        request.subscription_id, request.compression_type, len(request.metrics), request.terminating
+        request.subscription_id, request.compression_type, request.metrics, request.terminating
     )
     telemetry.clients.deliver(client, delivery, call.received_ms)
     return PushTelemetryResponse()

@@ -13,7 +13,8 @@ from broker.groups.java_order import in_java_order, uuid_hash
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.checksum import crc32c
-from protocol.records.compression import Compression
+from protocol.records.compression import Bytes, Compression, decompress
+from protocol.records.errors import CorruptRecords
 from protocol.uuids import uuid_to_text
 
 CLIENTS_MAX: Final = 16_384
@@ -117,7 +118,7 @@ class Delivery(NamedTuple):
 
     subscription_id: int
     compression_type: int
-    size_bytes: int
+    metrics: Bytes
     is_last: bool
     """Whether the client ends."""
 
@@ -184,9 +185,19 @@ class ClientTelemetry:
             return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
         if delivery.compression_type not in _COMPRESSION_TYPES:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        if delivery.size_bytes > self.metrics_bytes_max:
+        if len(delivery.metrics) > self.metrics_bytes_max:
             return ErrorCode.TELEMETRY_TOO_LARGE
-        return ErrorCode.NONE
+        return ErrorCode.NONE if self._can_be_read(delivery) else ErrorCode.INVALID_RECORD
+
+    def _can_be_read(self, delivery: Delivery) -> bool:
+        """Kafka unpacks metrics even if nobody receives them, into as many bytes as may be delivered."""
+        if not delivery.metrics:
+            return True
+        try:
+            decompress(Compression(delivery.compression_type), delivery.metrics, self.metrics_bytes_max)
+        except CorruptRecords:
+            return False
+        return True
 
 
 _HAS_TO_ASK_AGAIN: Final = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

@@ -48,7 +48,7 @@ class TelemetryService:
         client, is_new = self.clients.hear_of(
             client_id,
             {
-                "client_id": call.client_id,
+                "client_id": call.client_id or "",
                 "client_software_name": connection.client_software_name or UNKNOWN,
                 "client_software_version": connection.client_software_version or UNKNOWN,
                 "client_source_address": call.peer.host,

@@ -6,6 +6,7 @@ from broker.telemetry import clients as module
 from broker.telemetry.clients import Client, ClientTelemetry, Delivery
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.records.compression import Compression, compress
 
 NOW_MS = 1_700_000_000_000
 INTERVAL_MS = 300_000
@@ -16,11 +17,13 @@ def hear_of(telemetry: ClientTelemetry, client_id: bytes = ONE, now_ms: int = NO
     return telemetry.hear_of(client_id, {"client_id": "c"}, now_ms)
 
 
-def outcome(telemetry: ClientTelemetry, client: Client, now_ms: int, **delivery: int | bool) -> ErrorCode:
+def outcome(
+    telemetry: ClientTelemetry, client: Client, now_ms: int, **delivery: int | bool | bytes
+) -> ErrorCode:
     """Of a delivery, or of asking if there is none."""
     try:
         if delivery:
-            given = {"subscription_id": client.subscription_id, "compression_type": 0, "size_bytes": 9}
+            given = {"subscription_id": client.subscription_id, "compression_type": 0, "metrics": b"metrics"}
             telemetry.deliver(client, Delivery(**{**given, "is_last": False, **delivery}), now_ms)  # type: ignore[arg-type]
         else:
             telemetry.ask(client, now_ms)
@@ -41,11 +44,11 @@ def test_and_deliver_once_after_it_has_asked_and_then_once_an_interval() -> None
     telemetry = ClientTelemetry(1000)
     client, _ = hear_of(telemetry)
     assert outcome(telemetry, client, NOW_MS) == ErrorCode.NONE
-    assert outcome(telemetry, client, NOW_MS + 1, size_bytes=1000) == ErrorCode.NONE
-    assert outcome(telemetry, client, NOW_MS + INTERVAL_MS, size_bytes=1) == (
+    assert outcome(telemetry, client, NOW_MS + 1, metrics=bytes(1000)) == ErrorCode.NONE
+    assert outcome(telemetry, client, NOW_MS + INTERVAL_MS, metrics=b"m") == (
         ErrorCode.THROTTLING_QUOTA_EXCEEDED
     )
-    assert outcome(telemetry, client, NOW_MS + INTERVAL_MS + 1, size_bytes=1) == ErrorCode.NONE
+    assert outcome(telemetry, client, NOW_MS + INTERVAL_MS + 1, metrics=b"m") == ErrorCode.NONE
     assert outcome(telemetry, client, NOW_MS + INTERVAL_MS + 2, is_last=True) == ErrorCode.NONE
     assert outcome(telemetry, client, NOW_MS + INTERVAL_MS + 3, is_last=True) == ErrorCode.INVALID_REQUEST
 
@@ -55,16 +58,33 @@ def test_and_deliver_once_after_it_has_asked_and_then_once_an_interval() -> None
     [
         ({"subscription_id": 7}, ErrorCode.UNKNOWN_SUBSCRIPTION_ID, True),
         ({"compression_type": 5}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, True),
-        ({"size_bytes": 1001}, ErrorCode.TELEMETRY_TOO_LARGE, False),
+        ({"metrics": bytes(1001)}, ErrorCode.TELEMETRY_TOO_LARGE, False),
+        ({"metrics": b"no zstd", "compression_type": 4}, ErrorCode.INVALID_RECORD, False),
     ],
 )
-def test_who_has_to_ask_again_may(delivery: dict[str, int], code: ErrorCode, may_ask: bool) -> None:
+def test_who_has_to_ask_again_may(delivery: dict[str, int | bytes], code: ErrorCode, may_ask: bool) -> None:
     telemetry = ClientTelemetry(1000)
     client, _ = hear_of(telemetry)
     assert outcome(telemetry, client, NOW_MS) == ErrorCode.NONE
     assert outcome(telemetry, client, NOW_MS, **delivery) == code
     again = ErrorCode.NONE if may_ask else ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert outcome(telemetry, client, NOW_MS + 1) == again
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_metrics_must_be_what_their_codec_makes_and_not_too_many_bytes(codec: Compression) -> None:
+    """Though nobody receives them."""
+
+    def delivered(metrics: bytes) -> ErrorCode:
+        telemetry = ClientTelemetry(1000)
+        client, _ = hear_of(telemetry)
+        return outcome(telemetry, client, NOW_MS, metrics=metrics, compression_type=codec)
+
+    assert delivered(b"") == ErrorCode.NONE
+    assert delivered(compress(codec, bytes(1000))) == ErrorCode.NONE
+    if codec is not Compression.NONE:
+        assert delivered(compress(codec, bytes(1001))) == ErrorCode.INVALID_RECORD
+        assert delivered(bytes(1000)) == ErrorCode.INVALID_RECORD
 
 
 def test_a_client_is_forgotten_after_three_intervals_but_not_within_a_minute() -> None:

@@ -30,6 +30,14 @@ async def test_a_subscription_says_what_is_wanted_of_whom(clock: BrokerClock) ->
         assert (told.push_interval_ms, told.requested_metrics) == (7000, ["org.ours"])
 
 
+@pytest.mark.acts("match")
+async def test_a_client_without_an_id_is_one_whose_id_is_empty(clock: BrokerClock) -> None:
+    async with whole_broker(clock) as broker:
+        await broker.alter(CLIENT_METRICS, "all", {"metrics": "m", "match": "client_id=.*"})
+        broker.client.client_id = None
+        assert (await wanted(broker)).requested_metrics == ["m"]
+
+
 @pytest.mark.acts("telemetry.max.bytes")
 async def test_so_much_may_be_pushed(clock: BrokerClock) -> None:
     async with whole_broker(clock, {"telemetry.max.bytes": "50"}) as broker:

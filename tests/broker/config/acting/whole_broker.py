@@ -63,6 +63,7 @@ class Client:
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self.stream = stream
+        self.client_id: str | None = "acting"
         self._received = bytearray()
 
     async def send(self, request: Message, version: int | None = None) -> None:
@@ -71,7 +72,7 @@ class Client:
             request_api_key=request.api_key,
             request_api_version=version,
             correlation_id=1,
-            client_id="acting",
+            client_id=self.client_id,
         ).encode(2 if version in request.flexible else 1)
         frame = header + request.encode(version)
         await self.stream.send_all(_SIZE.pack(len(frame)) + frame)
