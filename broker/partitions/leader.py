@@ -12,6 +12,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
 from protocol.records.errors import RecordsTooLarge
+from protocol.records.validation import RefusedBatch
 from storage.config import LogConfig
 from storage.errors import DiskFailure
 from storage.partition_log import Appended, PartitionLog
@@ -327,7 +328,7 @@ class Leader(Replica):
             raise self.ended
         replication = self.replication
         if replication is not None and not replication.has_enough_in_sync(self.settings.min_insync_replicas):
-            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+            raise RefusedBatch(ErrorCode.NOT_ENOUGH_REPLICAS, "fewer are in sync than min.insync.replicas")
 
     # Commitment
 

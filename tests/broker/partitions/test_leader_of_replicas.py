@@ -105,7 +105,9 @@ async def test_what_this_broker_has_not_flushed_is_not_committed() -> None:
 
 async def test_too_few_in_sync_refuse_acks_all_and_write_nothing() -> None:
     async with replicated(isr=(1,), settings=SMALL) as cluster:
-        assert reply_in(cluster.produce()).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+        reply = reply_in(cluster.produce())
+        assert (reply.error_code, reply.base_offset) == (ErrorCode.NOT_ENOUGH_REPLICAS, -1)
+        assert (reply.log_start_offset, reply.error_message) == (0, None)
         assert cluster.leader.log.log_end == 0
         assert reply_in(cluster.produce(acks=1)).error_code == 0
         assert (cluster.leader.log.log_end, cluster.high_watermark) == (1, 0)
