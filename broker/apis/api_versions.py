@@ -81,6 +81,8 @@ def find_fault(request: ApiVersionsRequest, call: Call) -> ErrorCode | None:
         cluster_id, node_id = request.cluster_id, request.node_id
         if (cluster_id is None) != (node_id == NO_NODE):
             return ErrorCode.INVALID_REQUEST
+        if call.listener.is_controller:
+            return None  # only brokers mind whom their clients expect
         if cluster_id is not None and (cluster_id, node_id) != (
             call.services.cluster_id,
             call.services.node_id,

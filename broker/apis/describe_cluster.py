@@ -1,7 +1,7 @@
 """DescribeCluster (60): id, controller and nodes of the cluster."""
 
 from broker.apis.authorized_operations import ALL_ON_CLUSTER
-from broker.metadata.client_view import controller_id
+from broker.metadata.client_view import NO_CONTROLLER, controller_id
 from broker.metadata.endpoints import Node
 from broker.network.call import Call
 from protocol.error_codes import ErrorCode
@@ -10,6 +10,8 @@ from protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+
+ENDPOINT_TYPE_VERSION = 1  # KIP-919
 
 BROKERS = 1
 CONTROLLERS = 2
@@ -23,7 +25,9 @@ def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterRespon
         return _refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {wanted}")
     if wanted != here:
         return _refusal(
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE
+            if call.version >= ENDPOINT_TYPE_VERSION
+            else ErrorCode.INVALID_REQUEST,
             f"The request was sent to an endpoint of type {ENDPOINT_TYPES[here]}, but we wanted an endpoint "
             f"of type {ENDPOINT_TYPES[wanted]}",
         )
@@ -31,7 +35,8 @@ def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterRespon
     image = services.image
     if here == CONTROLLERS:
         nodes = _controllers(call)
-        controller = services.quorum.leader_id
+        leader = services.quorum.leader_id
+        controller = leader if any(node.id == leader for node in nodes) else NO_CONTROLLER
     else:
         alive = services.advertised.alive_nodes(image, call)
         nodes = services.advertised.all_nodes(image, call) if request.include_fenced_brokers else alive

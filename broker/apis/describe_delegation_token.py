@@ -2,6 +2,7 @@
 
 from broker.network.call import Call
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
@@ -9,6 +10,8 @@ from protocol.messages.describe_delegation_token import (
 
 
 def handle(request: DescribeDelegationTokenRequest, call: Call) -> DescribeDelegationTokenResponse:
+    if call.listener.is_controller:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's announces this API, and has no handler
     return error_response(request, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from broker.metadata.image import MetadataImage
 from broker.network.call import Call
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
@@ -15,6 +16,8 @@ from protocol.messages.describe_user_scram_credentials import (
 
 def handle(request: DescribeUserScramCredentialsRequest, call: Call) -> DescribeUserScramCredentialsResponse:
     """To name nobody is to ask for all who have one."""
+    if call.listener.is_controller:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's announces this API, and has no handler
     known = credentials_by_user(call.services.image)
     asked = Counter(user.name for user in request.users) if request.users else Counter(known.keys())
     return DescribeUserScramCredentialsResponse(
@@ -52,8 +55,12 @@ def describe(
 def error_response(
     request: DescribeUserScramCredentialsRequest, code: ErrorCode
 ) -> DescribeUserScramCredentialsResponse:
-    """Kafka puts the code above the results and beside each user who was named."""
-    results = [
-        DescribeUserScramCredentialsResult(user=user.name, error_code=code) for user in request.users or ()
-    ]
-    return DescribeUserScramCredentialsResponse(error_code=code, results=results)
+    """Kafka puts the code above the results, and as often among them as users were named, without names."""
+    return DescribeUserScramCredentialsResponse(
+        error_code=code,
+        error_message=None,
+        results=[
+            DescribeUserScramCredentialsResult(error_code=code, error_message=None)
+            for _ in request.users or ()
+        ],
+    )

@@ -20,11 +20,20 @@ from protocol.messages.create_topics import (
 )
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from protocol.messages.describe_delegation_token import (
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
 from protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     TopicRequest,
+)
+from protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    UserName,
 )
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from protocol.schema import Message
@@ -264,6 +273,20 @@ class TestDescribeCluster:
                 "The request was sent to an endpoint of type CONTROLLER, "
                 "but we wanted an endpoint of type BROKER"
             )
+            older = await node.ask(
+                DescribeClusterRequest(), DescribeClusterResponse, 0, listener="CONTROLLER"
+            )
+            assert (older.error_code, older.error_message) == (
+                ErrorCode.INVALID_REQUEST,
+                refused.error_message,
+            )
+
+    async def test_a_leader_that_has_not_registered_is_not_told(self) -> None:
+        async with started() as node:
+            node.services.quorum.leader_id = 9
+            request = DescribeClusterRequest(endpoint_type=2)
+            answer = await node.ask(request, DescribeClusterResponse, 1, listener="CONTROLLER")
+            assert (answer.controller_id, [found.broker_id for found in answer.brokers]) == (-1, [1])
 
 
 class TestApiVersions:
@@ -314,6 +337,9 @@ class TestApiVersions:
             answer = await node.ask(request, ApiVersionsResponse, 5)
             assert answer.error_code == code
             assert bool(answer.api_keys) == (code is ErrorCode.NONE)
+            answer = await node.ask(request, ApiVersionsResponse, 5, listener="CONTROLLER")
+            expects_another = code is ErrorCode.REBOOTSTRAP_REQUIRED  # which controllers do not mind
+            assert answer.error_code == (ErrorCode.NONE if expects_another else code)
 
     async def test_features(self) -> None:
         async with started() as node:
@@ -325,3 +351,21 @@ class TestApiVersions:
             levels = {f.name: f.max_version_level for f in new.finalized_features}
             assert levels == node.raft.feed.finalized_features
             assert new.finalized_features_epoch == node.image.offset
+
+
+class TestWhatControllersOnlyAnnounce:
+    async def test_tokens(self) -> None:
+        async with started() as node:
+            request = DescribeDelegationTokenRequest()
+            answer = await node.ask(request, DescribeDelegationTokenResponse, 3, listener="CONTROLLER")
+            assert answer == DescribeDelegationTokenResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+            answer = await node.ask(request, DescribeDelegationTokenResponse, 3)
+            assert answer.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+    async def test_passwords(self) -> None:
+        async with started() as node:
+            request = DescribeUserScramCredentialsRequest(users=[UserName(name="a")])
+            answer = await node.ask(request, DescribeUserScramCredentialsResponse, 0, listener="CONTROLLER")
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            assert (answer.error_code, answer.error_message) == (code, None)
+            assert [(result.user, result.error_code) for result in answer.results] == [("", code)]
