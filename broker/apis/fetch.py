@@ -36,6 +36,7 @@ from protocol.messages.fetch import (
 )
 from protocol.uuids import ZERO_UUID
 
+STORAGE_ERROR_VERSION = 6  # KIP-112
 FOLLOWER_READS_VERSION = 11  # KIP-392
 REPLICA_STATE_VERSION = 15  # KIP-903
 LEADER_HINT_VERSION = 16  # KIP-951
@@ -185,6 +186,8 @@ def tell(call: Call, response: FetchResponse, told: list[Reading], replica_id: i
         data = partition_data(reading, index)
         if reading.error_code in WRONG_LEADER and call.version >= LEADER_HINT_VERSION:
             add_leader_hint(response, reading, data, call, is_consumer=replica_id < 0)
+        elif reading.error_code == ErrorCode.KAFKA_STORAGE_ERROR and call.version < STORAGE_ERROR_VERSION:
+            data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # after this its clients look for another
         topic.partitions.append(data)
     return response
 

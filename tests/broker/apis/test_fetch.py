@@ -1,5 +1,6 @@
 """Fetch, against what Kafka 4.4 answered to the same requests."""
 
+import errno
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from protocol.records.batch import read_batches
 from tests.broker.partitions.one_broker import (
     OneBroker,
     answer_of,
+    directory_id,
     one_broker,
     produce_request,
     settle,
@@ -637,3 +639,23 @@ async def test_damage_is_answered_with_an_error_and_told_once() -> None:
         assert only(broker.ask(fetch(part(offset=51)), 12)).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         (line,) = broker.lines.getvalue().splitlines()
         assert f"t-0 cannot be read: /data/t-0/00000000000000000000.log: at byte {3 * TEN}: " in line
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (4, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (5, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (6, ErrorCode.KAFKA_STORAGE_ERROR),
+        (12, ErrorCode.KAFKA_STORAGE_ERROR),
+    ],
+)
+async def test_older_consumers_are_not_told_that_a_directory_has_failed(
+    version: int, code: ErrorCode
+) -> None:
+    async with one_broker(paths=("/a", "/b")) as broker:
+        broker.create_topic("t", directory=directory_id("/b"))
+        assert broker.produce("t").error_code == 0
+        broker.file_system.refuse("write", errno.EIO, path_suffix="/b/t-0/00000000000000000000.log")
+        assert broker.produce("t").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert only(broker.ask(fetch(part()), version)).error_code == code
