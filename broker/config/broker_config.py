@@ -104,15 +104,20 @@ class BrokerConfig:
         """
         from broker.config.resources import GROUP_BOUNDS
 
-        values: dict[str, Any] = {known.name: self._inherited(known) for known in definitions(Scope.GROUP)}
-        # The broker lists its assignors, a group has one of them.
-        values["streams.assignor.name"] = self.get("group.streams.assignors")[0]
-        values.update(_valid(Scope.GROUP, overrides))
+        values = self.group_as_set(overrides)
         for bound in GROUP_BOUNDS:
             if bound.low is not None:
                 values[bound.name] = max(values[bound.name], self.get(bound.low))
             if bound.high is not None:
                 values[bound.name] = min(values[bound.name], self.get(bound.high))
+        return values
+
+    def group_as_set(self, overrides: Mapping[str, str]) -> dict[str, Any]:
+        """The settings of a group without regard to the broker's bounds, as they are shown."""
+        values: dict[str, Any] = {known.name: self._inherited(known) for known in definitions(Scope.GROUP)}
+        # The broker lists its assignors, a group has one of them.
+        values["streams.assignor.name"] = self.get("group.streams.assignors")[0]
+        values.update(_valid(Scope.GROUP, overrides))
         return values
 
     def _inherited(self, known: Definition) -> Value:

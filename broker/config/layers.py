@@ -1,6 +1,6 @@
 """What DescribeConfigs shows: each setting with its value, where that comes from, and what lies beneath."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
@@ -150,7 +150,7 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str], wanted: W
 
 def describe_group(config: BrokerConfig, overrides: Mapping[str, str], wanted: Wanted = None) -> list[Entry]:
     """All settings of a group that has ``overrides`` of its own."""
-    values = config.group(overrides)
+    values = config.group_as_set(overrides)
 
     def entry(known: Definition) -> Entry:
         value = known.show(values[known.name])
@@ -162,7 +162,10 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str], wanted: W
             layers.insert(0, Layer(known.name, value, ConfigSource.DYNAMIC_GROUP))
         return _entry(known, value, layers)
 
-    return _described(Scope.GROUP, overrides, wanted, entry)
+    given = {*config.static, *config.dynamic_default, *config.dynamic_broker}
+    # Internal ones are shown of who has them, and of all while the broker is told a default.
+    told = [known.name for known in definitions(Scope.GROUP) if given.intersection(dict(known.synonyms))]
+    return _described(Scope.GROUP, {*overrides, *told}, wanted, entry)
 
 
 def describe_client_metrics(overrides: Mapping[str, str], wanted: Wanted = None) -> list[Entry]:
@@ -179,12 +182,13 @@ def describe_client_metrics(overrides: Mapping[str, str], wanted: Wanted = None)
 
 
 def _described(
-    scope: Scope, overrides: Mapping[str, str], wanted: Wanted, entry: Callable[[Definition], Entry]
+    scope: Scope, told: Container[str], wanted: Wanted, entry: Callable[[Definition], Entry]
 ) -> list[Entry]:
+    """``told`` are names of settings that are shown even if they are internal."""
     return [
         entry(known)
         for known in definitions(scope)
-        if (not known.is_internal or known.name in overrides) and (wanted is None or known.name in wanted)
+        if (not known.is_internal or known.name in told) and (wanted is None or known.name in wanted)
     ]
 
 

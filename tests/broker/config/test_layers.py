@@ -152,3 +152,21 @@ def test_the_cluster_default_shows_what_was_set_and_nothing_beneath() -> None:
 )
 def test_the_names_under_which_a_broker_setting_may_stand(name: str, synonyms: tuple[str, ...]) -> None:
     assert tuple(synonyms_of(name)) == synonyms
+
+
+def test_a_group_s_setting_is_shown_as_it_was_set_whatever_the_bounds_are_now() -> None:
+    config = BrokerConfig({**STATIC, "group.consumer.max.session.timeout.ms": "46000"})
+    overrides = {"consumer.session.timeout.ms": "50000"}
+    assert config.group(overrides)["consumer.session.timeout.ms"] == 46_000
+    (entry,) = describe_group(config, overrides, frozenset(overrides))
+    assert (entry.value, entry.synonyms[0].value) == ("50000", "50000")
+
+
+def test_internal_settings_of_groups_are_shown_where_somebody_has_set_them() -> None:
+    name = "streams.num.warmup.replicas"
+    wanted = frozenset((name,))
+    assert describe_group(BrokerConfig(STATIC), {}, wanted) == []
+    (own,) = describe_group(BrokerConfig(STATIC), {name: "3"}, wanted)
+    assert (own.value, own.source) == ("3", ConfigSource.DYNAMIC_GROUP)
+    (inherited,) = describe_group(BrokerConfig({**STATIC, f"group.{name}": "1"}), {}, wanted)
+    assert (inherited.value, inherited.source) == ("1", ConfigSource.STATIC_BROKER)
