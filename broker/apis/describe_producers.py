@@ -39,6 +39,7 @@ def describe(call: Call, topic: str, partition: int) -> PartitionResponse:
         topic_names.check(topic)
         if call.services.image.topic_id(topic) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC)
+        call.services.partitions.check_not_lost((topic, partition))
         log = call.services.partitions.local_log(topic, partition)
     except KafkaError as error:
         reply.error_code = error.code

@@ -1,5 +1,7 @@
 """DescribeProducers, against what Kafka 4.4 answered to the same requests."""
 
+import errno
+
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -9,7 +11,7 @@ from protocol.messages.describe_producers import (
     TopicRequest,
 )
 from protocol.records.builder import build_batch
-from tests.broker.partitions.one_broker import OneBroker, one_broker, some_batch
+from tests.broker.partitions.one_broker import OneBroker, directory_id, one_broker, some_batch
 
 
 def ask(broker: OneBroker, topic: str, *partitions: int) -> list[PartitionResponse]:
@@ -66,3 +68,15 @@ async def test_refusals() -> None:
             )
         ]
         assert ask(broker, "t") == []
+
+
+async def test_the_producers_of_what_lies_in_a_failed_directory_are_not_known() -> None:
+    async with one_broker(paths=("/a", "/b")) as broker:
+        broker.create_topic("t", directory=directory_id("/b"))
+        assert broker.produce("t").error_code == 0
+        broker.file_system.refuse("write", errno.EIO, path_suffix="/b/t-0/00000000000000000000.log")
+        assert broker.produce("t").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert ask(broker, "t", 0, 1) == [
+            PartitionResponse(partition_index=0, error_code=ErrorCode.KAFKA_STORAGE_ERROR),
+            PartitionResponse(partition_index=1, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ]
