@@ -32,7 +32,7 @@ def alter_credentials(
     The first mistake about a user counts.  Whoever is named twice is not altered, whatever the mechanisms.
     """
     outcomes: dict[str, KafkaError | None] = {}
-    records: dict[str, VersionedRecord] = {}
+    accepted: dict[str, Change] = {}
     changes: list[Change] = [*deletions, *upsertions]
     for change in changes:
         user = change.name
@@ -47,11 +47,17 @@ def alter_credentials(
             check(image, change)
         except KafkaError as error:
             outcomes[user] = error
-            records.pop(user, None)
+            accepted.pop(user, None)
             continue
         outcomes[user] = None
-        records[user] = record_of(change), 0
-    return Decision(list(records.values()), outcomes)
+        accepted[user] = change
+    records: list[VersionedRecord] = []
+    for user, change in accepted.items():
+        if isinstance(change, ScramCredentialUpsertion) and not change.salted_password:
+            outcomes[user] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Java makes no key of nothing
+        else:
+            records.append((record_of(change), 0))
+    return Decision(records, outcomes)
 
 
 def check(image: MetadataImage, change: Change) -> None:

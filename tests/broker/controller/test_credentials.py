@@ -9,6 +9,7 @@ import pytest
 from broker.controller.credentials import alter_credentials
 from broker.metadata import replay
 from broker.metadata.image import MetadataImage, empty_image
+from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
 from protocol.stored.metadata_records import UserScramCredentialRecord
 
@@ -76,3 +77,17 @@ def test_a_mechanism_is_taken_away_alone() -> None:
 def test_whoever_is_named_twice_is_not_altered_but_others_are() -> None:
     changes = [upsertion("user"), upsertion("user", SHA_512), upsertion("other")]
     assert list(credentials_after(EMPTY, *changes).scram_credentials) == [("other", SHA_256)]
+
+
+def test_nobody_is_given_an_empty_salted_password() -> None:
+    empty, good = upsertion("a"), upsertion("b")
+    empty.salted_password = b""
+    records, outcomes = alter_credentials(EMPTY, [], [empty, good])
+    assert [getattr(record, "name", None) for record, _ in records] == ["b"]
+    refusal = outcomes["a"]
+    assert refusal is not None
+    assert (refusal.code, refusal.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    assert outcomes["b"] is None
+    twice = alter_credentials(EMPTY, [], [empty, empty]).reply["a"]
+    assert twice is not None
+    assert twice.code == ErrorCode.DUPLICATE_RESOURCE
