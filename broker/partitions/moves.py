@@ -379,9 +379,9 @@ def _append(move: Move, found: "FileRange", now_ms: int) -> int:
     """Append a piece of the source to the copy; return how many bytes it has.  Runs in a thread."""
     future = move.future
     records = found.read()
-    if future.log_end == future.first_base and found.size_bytes:
+    if found.size_bytes:
         base_offset = RecordBatch(memoryview(records)).base_offset
-        if base_offset < future.log_end:  # the log starts inside a batch
+        if base_offset < min(future.log_end, move.source.log_start):  # the log starts inside a batch
             future.truncate_fully_and_start_at(base_offset, now_ms=now_ms)
     future.append_as_follower(records, now_ms=now_ms)
     move.unflushed += len(records)

@@ -153,6 +153,29 @@ async def test_what_was_deleted_stays_deleted() -> None:
         assert broker.fetch("t", 3).error_code == 0
 
 
+async def test_a_copy_that_has_diverged_goes_on_inside_the_batch_in_which_the_source_starts() -> None:
+    """The source was cut, and begun anew there, before the broker stopped."""
+    async with one_broker(paths=PATHS) as broker:
+        await filled(broker)
+        broker.hold_commands()
+        await move(broker, B)
+        await settle()
+        image, file_system = broker.image, broker.file_system
+        source = broker.partitions.leader("t", 0).log
+        source.truncate_fully_and_start_at(2, now_ms=0)
+        newer = RecordBatch(some_batch(3))
+        newer.set_place(2, 7)
+        source.append_as_follower(newer.buffer, now_ms=0)
+        source.advance_high_watermark(5)
+        source.delete_records_before(4)
+        for directory in broker.partitions.places.online:
+            directory.begin_checkpoint()()
+    async with one_broker(paths=PATHS, file_system=file_system, image=image) as broker:
+        await settle()
+        assert home(broker) == B
+        assert [offset for offset, _ in records(broker)] == [2, 3, 4]
+
+
 async def test_an_empty_log_and_one_whose_end_is_compacted_away() -> None:
     async with one_broker(paths=PATHS) as broker:
         await filled(broker, batches=0)
