@@ -47,9 +47,12 @@ def delete(
 ) -> DeleteRecordsPartitionResult:
     result = DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1)
     try:
+        if (
+            topic in INTERNAL_TOPICS
+            and call.services.image.partition(topic, asked.partition_index) is not None
+        ):
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)  # whoever leads it
         leader = call.services.partitions.leader(topic, asked.partition_index)
-        if topic in INTERNAL_TOPICS:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if leader.settings.compact and not leader.settings.delete:
             raise KafkaError(ErrorCode.POLICY_VIOLATION)
         offset = leader.log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset

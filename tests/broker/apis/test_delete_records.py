@@ -83,6 +83,11 @@ async def test_unknown_and_internal_topics() -> None:
         assert delete(broker, 0, "__consumer_offsets") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
         broker.create_topic("__consumer_offsets")
         assert delete(broker, 0, "__consumer_offsets") == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
+        topic_id = broker.image.topics["__consumer_offsets"].id
+        broker.change_leader(topic_id, -1)
+        assert delete(broker, 0, "__consumer_offsets") == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
+        unknown = delete(broker, 0, "__consumer_offsets", partition=1)
+        assert unknown == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
         assert delete(broker, 0, "u") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
         assert delete(broker, 0, partition=9) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
