@@ -11,6 +11,7 @@ from broker.groups.cluster import Cluster
 from broker.groups.consumer_member import ConsumerMember, MemberState
 from broker.groups.consumer_state import StoredConsumerGroup, vote
 from broker.groups.java_order import in_java_order, members_in_kafka_order
+from broker.groups.modern import WRITE_OFF_AGAIN_MS
 from broker.groups.reconciliation import Claimed, Reconciler
 from broker.groups.requests import Committing, ConsumerGroupDescription, ConsumerMemberDescription
 from broker.groups.settings import GroupSettings
@@ -278,8 +279,8 @@ class ConsumerGroup(StoredConsumerGroup):
             self.deadlines.cancel((kind, member_id))
         self.rebalance_epochs.pop(member_id, None)
 
-    def take_late_member(self, now: Moment) -> ConsumerMember | None:
-        """A member that has missed a deadline, if there is one."""
+    def take_late_member(self, now: Moment) -> tuple[TimerKind, ConsumerMember] | None:
+        """A member that has missed a deadline, if there is one, and which."""
         while (due := self.deadlines.take_due(now.steady_ms)) is not None:
             kind, member_id = due
             member = self.members.get(member_id)
@@ -287,8 +288,14 @@ class ConsumerGroup(StoredConsumerGroup):
                 continue
             if kind == "rebalance" and self.rebalance_epochs.pop(member_id, None) != member.member_epoch:
                 continue  # it has moved on meanwhile
-            return member
+            return kind, member
         return None
+
+    def write_off_later(self, kind: TimerKind, member: ConsumerMember, now: Moment) -> None:
+        """The log has not taken that the member is gone; meanwhile it may still do what it has missed."""
+        if kind == "rebalance":
+            self.rebalance_epochs[member.member_id] = member.member_epoch
+        self.deadlines.set((kind, member.member_id), now.steady_ms + WRITE_OFF_AGAIN_MS)
 
     # Offsets
 

@@ -166,9 +166,17 @@ def describe(machine: "GroupMachine", group_id: str, ticket: Ticket[ConsumerGrou
 def advance(machine: "GroupMachine", group: ConsumerGroup, now: Moment) -> Decision:
     """Write off one member that is late, if one is."""
     decision = Decision(tentative=True)
-    member = group.take_late_member(now)
-    if member is not None:
+    late = group.take_late_member(now)
+    if late is not None:
+        kind, member = late
+
+        def again(_: ErrorCode, now: Moment) -> Decision:
+            group.write_off_later(kind, member, now)
+            machine.watch(group)
+            return Decision()
+
         _remove(machine, group, [member], now, decision)
+        decision.if_refused = again
     return decision
 
 

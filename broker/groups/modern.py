@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from broker.coordination.decision import Decision, Moment
 from broker.coordination.tickets import Ticket
@@ -12,6 +12,9 @@ from broker.groups.settings import GroupSettings
 from broker.groups.target_assignment import INITIAL_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+
+WRITE_OFF_AGAIN_MS: Final = 500
+"""Until a late member is written off again, if the log has not taken that."""
 
 M = TypeVar("M")
 

@@ -9,7 +9,7 @@ from broker.coordination.decision import Decision, Moment, StoredRecord
 from broker.groups.assignors import Assignment, Subscriber
 from broker.groups.cluster import Cluster
 from broker.groups.java_order import members_in_kafka_order
-from broker.groups.modern import ModernGroup
+from broker.groups.modern import WRITE_OFF_AGAIN_MS, ModernGroup
 from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
 from broker.groups.subscriptions import count_names
@@ -369,6 +369,10 @@ class ShareGroup(ModernGroup[ShareMember]):
             if member is not None:
                 return member
         return None
+
+    def write_off_later(self, member: ShareMember, now: Moment) -> None:
+        """The log has not taken that the member is gone; until then a heartbeat saves it."""
+        self.deadlines.set(member.member_id, now.steady_ms + WRITE_OFF_AGAIN_MS)
 
     # Offsets, which share groups do not commit
 

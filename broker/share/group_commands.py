@@ -227,7 +227,14 @@ def advance(machine: "GroupMachine", group: ShareGroup, now: Moment) -> Decision
     decision = Decision(tentative=True)
     member = group.take_late_member(now)
     if member is not None:
+
+        def again(_: ErrorCode, now: Moment) -> Decision:
+            group.write_off_later(member, now)
+            machine.watch(group)
+            return Decision()
+
         remove(group, member, decision)
+        decision.if_refused = again
     return decision
 
 

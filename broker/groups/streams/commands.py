@@ -113,8 +113,18 @@ def advance(machine: "GroupMachine", group: StreamsGroup, now: Moment) -> Decisi
     """Write off one member that is late, if one is; or make the first assignment."""
     decision = Decision(tentative=True)
     due = group.take_due(now)
-    if due == "delay":
+    if due is None:
+        return decision
+    kind, member = due
+    if member is None:
         heartbeats.assign_delayed(group, now, decision)
-    elif due is not None:
-        heartbeats.remove(group, due, decision)
+        return decision
+
+    def again(_: ErrorCode, now: Moment) -> Decision:
+        group.write_off_later(kind, member, now)
+        machine.watch(group)
+        return Decision()
+
+    heartbeats.remove(group, member, decision)
+    decision.if_refused = again
     return decision

@@ -8,6 +8,7 @@ from broker.coordination.deadlines import Deadlines
 from broker.coordination.decision import Decision, Moment
 from broker.groups.cluster import Cluster, StreamsSettings
 from broker.groups.java_order import members_in_kafka_order
+from broker.groups.modern import WRITE_OFF_AGAIN_MS
 from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
 from broker.groups.streams.assignor import TASK_ASSIGNORS, TaskMember, TaskProblem
@@ -302,20 +303,26 @@ class StreamsGroup(StoredStreamsGroup):
             self.rebalance_epochs.pop(member.member_id, None)
             self.deadlines.cancel(key)
 
-    def take_due(self, now: Moment) -> StreamsMember | Literal["delay"] | None:
-        """A member that has missed a deadline; or that the first assignment is due."""
+    def take_due(self, now: Moment) -> tuple[TimerKind, StreamsMember | None] | None:
+        """A member that has missed a deadline, and which; or that the first assignment is due, for nobody."""
         while (due := self.deadlines.take_due(now.steady_ms)) is not None:
             kind, member_id = due
             if kind == "delay":
-                return "delay"
+                return kind, None
             member = self.members.get(member_id)
             if member is None:
                 self.reports.pop(member_id, None)  # it tried to join, but that could not be written
                 continue
             if kind == "rebalance" and self.rebalance_epochs.pop(member_id, None) != member.member_epoch:
                 continue  # it has moved on meanwhile
-            return member
+            return kind, member
         return None
+
+    def write_off_later(self, kind: TimerKind, member: StreamsMember, now: Moment) -> None:
+        """The log has not taken that the member is gone; meanwhile it may still do what it has missed."""
+        if kind == "rebalance":
+            self.rebalance_epochs[member.member_id] = member.member_epoch
+        self.deadlines.set((kind, member.member_id), now.steady_ms + WRITE_OFF_AGAIN_MS)
 
     # Offsets
 

@@ -334,3 +334,35 @@ async def test_the_end_of_a_group_says_nothing_of_the_next_one_of_that_name(room
     again = await room.restarted()
     assert again.log.reads == 2
     assert again.consumers.target.epoch == room.consumers.target.epoch
+
+
+@pytest.mark.parametrize("heartbeat", [True, False])
+def test_who_could_not_be_written_off_is_so_later(room: ConsumerRoom, heartbeat: bool) -> None:
+    room.entered("a")
+    room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    room.pass_ms(SESSION_MS + 3_000)
+    assert "a" in room.consumers.members
+    if heartbeat:
+        assert room.beat("a", 2).error is ErrorCode.NONE
+    room.log.refusal = None
+    room.pass_ms(500)
+    assert ("a" in room.consumers.members) is heartbeat
+    room.pass_ms(SESSION_MS)
+    assert room.consumers.members == {}
+
+
+def test_who_gives_nothing_up_is_written_off_as_soon_as_that_can_be_written(room: ConsumerRoom) -> None:
+    room.entered("a", rebalance_ms=10_000)
+    room.pass_ms(INTERVAL_MS)
+    room.entered("b")
+    room.beat("a", 2, owned={"t": [0, 1, 2]})
+    assert room.member("a").state is MemberState.UNREVOKED_PARTITIONS
+    room.pass_ms(9_999)
+    room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    room.pass_ms(1)
+    room.beat("a", 2, owned={"t": [0, 1, 2]})
+    room.log.refusal = None
+    room.pass_ms(499)
+    assert "a" in room.consumers.members
+    room.pass_ms(1)
+    assert list(room.consumers.members) == ["b"]

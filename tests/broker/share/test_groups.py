@@ -8,6 +8,7 @@ from broker.groups.requests import ConsumerGroupDescription
 from broker.groups.settings import GroupSettings
 from broker.share.group import ShareGroup, TopicState
 from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 from protocol.stored.group_records import ShareGroupTargetAssignmentMetadataKey
 from tests.broker.share.share_room import ShareRoom
 
@@ -204,3 +205,15 @@ def test_a_group_that_nobody_is_in_stays_until_it_is_deleted() -> None:
     for _ in range(3):
         room.pass_ms(10 * 86_400_000)
     assert room.sharers.is_empty
+
+
+def test_who_could_not_be_written_off_is_so_later() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    room.pass_ms(FORTY_SIX_SECONDS_MS)
+    assert "a" in room.sharers.members
+    room.log.refusal = None
+    room.pass_ms(500)
+    assert room.sharers.members == {}

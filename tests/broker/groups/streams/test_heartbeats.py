@@ -362,7 +362,17 @@ def test_a_static_member_that_comes_back_under_the_same_id_is_watched_again(room
     room.enrolled("a", instance_id="i")
     room.report("a", -2, instance_id="i")
     room.enrolled("a", instance_id="i")
-    room.pass_ms(45_000 - 1)
+    room.pass_ms(SESSION_MS - 1)
     assert "a" in room.app.members
     room.pass_ms(1)
+    assert room.app.members == {}
+
+
+def test_who_could_not_be_written_off_is_so_later(room: StreamsRoom) -> None:
+    room.enrolled("a")
+    room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    room.pass_ms(SESSION_MS + 3_000)
+    assert "a" in room.app.members
+    room.log.refusal = None
+    room.pass_ms(500)
     assert room.app.members == {}
