@@ -296,6 +296,7 @@ class World:
         else:
             self.room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
             self.chance.choice(self.members).step()
+            self.room.pass_ms(self.chance.choice((0, 11_000, 50_000)))
             self.room.log.refusal = None
         self.check()
 
@@ -423,6 +424,9 @@ def check_group(group: ConsumerGroup) -> None:
         if member.instance_id is not None
     }
     assert group.static_ids == static
+    assert all(("session", member_id) in group.deadlines for member_id in group.members), (
+        "nobody stays for ever"
+    )
     assert group.classic_count == sum(member.classic is not None for member in group.members.values())
     assert group.target.by_member.keys() <= group.members.keys()
     for member in group.members.values():

@@ -198,6 +198,7 @@ class World:
         else:
             self.room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
             self.chance.choice(self.members).step()
+            self.room.pass_ms(self.chance.choice((0, 11_000, 50_000)))
             self.room.log.refusal = None
         self.check()
 
@@ -343,6 +344,9 @@ def check_group(group: StreamsGroup) -> None:
     active: dict[Task, set[str]] = defaultdict(set)
     standby: dict[Task, set[str]] = defaultdict(set)
     in_process: dict[tuple[str, Task], set[str]] = defaultdict(set)
+    assert all(("session", member_id) in group.deadlines for member_id in group.members), (
+        "nobody stays for ever"
+    )
     for member_id, member in group.members.items():
         for owned in (member.assigned, member.revoking):
             for task in tasks_of(owned.active):
