@@ -23,7 +23,7 @@ from protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from protocol.records.batch import RecordBatch, TimestampType
+from protocol.records.batch import MAGIC, RECORD_BATCH_OVERHEAD, Buffer, RecordBatch, TimestampType
 from protocol.records.errors import RecordsTooLarge
 from protocol.records.validation import MalformedBatch, RefusedBatch, read_produced
 from storage.errors import StorageError
@@ -72,7 +72,7 @@ def handle(request: ProduceRequest, call: Call) -> Answer | Waiting[Answer]:
     """
     try:
         batches = read_batches(request, call.version)
-    except MalformedBatch as error:
+    except KafkaError as error:
         return refuse_all(request, error.code, error.message)
     partitions = call.services.partitions
     if partitions.missing:
@@ -201,7 +201,10 @@ def answer(response: ProduceResponse, request: ProduceRequest) -> Answer:
 
 
 def read_batches(request: ProduceRequest, version: int) -> Batches:
-    """The batch of each partition.  Where one is named twice the last one counts.  Raises MalformedBatch."""
+    """The batch of each partition.  Where one is named twice the last one counts.
+
+    Raises MalformedBatch, or another ``KafkaError`` that holds for the whole request.
+    """
     zstd_allowed = version >= ZSTD_VERSION
     batches: Batches = {}
     for topic in request.topic_data:
@@ -212,8 +215,18 @@ def read_batches(request: ProduceRequest, version: int) -> Batches:
             except MalformedBatch:
                 raise
             except RefusedBatch as refusal:
+                if request.transactional_id is None and claims_transaction(partition.records):
+                    raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED) from None
                 batches[name, partition.index] = refusal
     return batches
+
+
+def claims_transaction(records: Buffer | None) -> bool:
+    """Whether the first batch is transactional, whatever else is wrong: Kafka looks at that first."""
+    if records is None or len(records) < RECORD_BATCH_OVERHEAD:
+        return False
+    batch = RecordBatch(records)
+    return batch.magic == MAGIC and batch.is_transactional
 
 
 def refuse_all(request: ProduceRequest, code: ErrorCode, message: str | None = None) -> Answer:

@@ -65,10 +65,10 @@ class RefusedBatch(KafkaError):
 
 
 class MalformedBatch(RefusedBatch):
-    """The first entry has a size or a magic that cannot be.
+    """The first entry has a size or a magic that cannot be, or in older requests such a codec.
 
-    Kafka meets it before it looks at partitions one by one, so it refuses every partition of the
-    request, with this error and message.
+    Kafka stumbles over it before anything is appended, so it refuses every partition of the request, with
+    this error and message.
     """
 
 
@@ -140,7 +140,9 @@ def read_produced(records: Buffer | None, *, zstd_allowed: bool = True) -> Recor
     batch = RecordBatch(records)
     if not zstd_allowed and batch.codec_number >= Compression.ZSTD:
         if batch.codec_number > Compression.ZSTD:
-            raise _refuse_unread(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {batch.codec_number}")
+            raise MalformedBatch(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"compression type {batch.codec_number}", reached_log=False
+            )
         raise _refuse_unread(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs version 7 of the Produce request"
         )

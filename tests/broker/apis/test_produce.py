@@ -341,6 +341,28 @@ async def test_a_transactional_batch_without_transactional_id_refuses_the_whole_
             assert codes(answer) == {"t": {0: code, 1: code}, "u": {0: code}}
 
 
+async def test_it_does_so_even_if_something_else_is_wrong_with_it() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", partitions=2)
+        two_batches = transactional() + transactional()
+        answer = broker.ask(several(("t", [(0, two_batches), (1, some_batch())])), 9)
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert codes(answer) == {"t": {0: code, 1: code}}
+        request = several(("t", [(0, two_batches), (1, some_batch())]), transactional_id="id")
+        assert codes(broker.ask(request, 9)) == {"t": {0: ErrorCode.INVALID_RECORD, 1: 0}}
+
+
+async def test_a_codec_that_older_producers_cannot_know_refuses_the_whole_request() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", partitions=2)
+        unknown = some_batch()
+        unknown[22] |= 5
+        request = several(("t", [(0, unknown), (1, some_batch())]))
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+        assert codes(broker.ask(request, 6)) == {"t": {0: code, 1: code}}
+        assert codes(broker.ask(request, 7)) == {"t": {0: ErrorCode.CORRUPT_MESSAGE, 1: 0}}
+
+
 async def test_a_transaction_without_coordinator() -> None:
     async with one_broker() as broker, open_transactions(broker.services) as transactions:
         broker.transactions = transactions  # type: ignore[attr-defined]

@@ -315,7 +315,7 @@ def test_zstd_needs_produce_version_7() -> None:
 def test_before_produce_version_7_an_unknown_codec_is_noticed_early() -> None:
     batch = with_payload(b"", 1, Compression.NONE, attributes=5)
     assert read_produced(batch).codec_number == 5
-    with pytest.raises(RefusedBatch) as caught:
+    with pytest.raises(MalformedBatch) as caught:
         read_produced(batch, zstd_allowed=False)
     assert (caught.value.code, caught.value.reached_log) == (ErrorCode.UNKNOWN_SERVER_ERROR, False)
 
