@@ -12,6 +12,7 @@ from broker.partitions.append import belongs_aside
 from broker.partitions.fetch_sessions import PartitionKey
 from broker.partitions.leader import Leader
 from broker.partitions.leader_hints import leader_hint
+from broker.partitions.read import UNKNOWN
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from protocol.messages.produce import (
@@ -173,6 +174,8 @@ def append_all(
                 )
                 continue
         except (KafkaError, StorageError) as error:
+            if leader is None and error_code_of(error) not in UNKNOWN:
+                error = find_fault(request, key, batch, verified, call) or error
             refuse(response, key, leader, reply, error, call)
             continue
         accept(reply, leader, appended)
@@ -186,6 +189,28 @@ def append_all(
     if gathering is not None:
         return gathering.close()
     return answer(response, request)
+
+
+def find_fault(
+    request: ProduceRequest,
+    key: PartitionKey,
+    batch: RecordBatch | RefusedBatch,
+    verified: Verdicts,
+    call: Call,
+) -> KafkaError | None:
+    """What Kafka notices before it looks who leads a partition that exists."""
+    if isinstance(batch, RefusedBatch):
+        return batch
+    if request.acks not in ACKNOWLEDGEMENTS:
+        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    verdict = verified.get(key)
+    if isinstance(verdict, KafkaError):
+        return verdict
+    image, name = call.services.image, key[0]
+    topic = image.topics.get(name) if isinstance(name, str) else image.topics_by_id.get(name)
+    if topic is not None and topic.name in INTERNAL_TOPICS and call.client_id != ADMIN_CLIENT_ID:
+        return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    return None
 
 
 def answer(response: ProduceResponse, request: ProduceRequest) -> Answer:

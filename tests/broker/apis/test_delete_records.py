@@ -112,3 +112,12 @@ async def test_every_version(version: int) -> None:
         response = broker.ask(request(("t", [(0, 2), (7, 0)])), version)
         again = type(response).decode(response.encode(version), version)
         assert [result.low_watermark for result in again.topics[0].partitions] == [2, -1]
+
+
+async def test_nothing_is_deleted_from_internal_topics_whoever_leads_them() -> None:
+    async with one_broker() as broker:
+        broker.create_topic("__consumer_offsets", leader=2)
+        assert delete(broker, 0, "__consumer_offsets") == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
+        for index in (-1, 1):
+            unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+            assert delete(broker, 0, "__consumer_offsets", index) == unknown

@@ -401,6 +401,19 @@ async def test_internal_topics_are_closed_to_clients() -> None:
 # Who leads
 
 
+async def test_what_is_wrong_anyway_is_said_first() -> None:
+    """Of a partition that is led elsewhere."""
+    async with one_broker() as broker:
+        broker.create_topic("t", leader=2)
+        broker.create_topic("__consumer_offsets", leader=2)
+        assert broker.produce("__consumer_offsets") == refusal(0, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        assert broker.produce("t", some_batch()[:-1]) == refusal(0, ErrorCode.INVALID_RECORD)
+        answer = broker.ask(several(("t", [(0, some_batch()), (7, some_batch())]), acks=2), 9)
+        assert codes(answer) == {
+            "t": {0: ErrorCode.INVALID_REQUIRED_ACKS, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        }
+
+
 async def test_a_partition_without_leader_says_so() -> None:
     async with one_broker() as broker:
         topic_id = broker.create_topic("t", leader=-1)
