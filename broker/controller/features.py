@@ -26,6 +26,9 @@ MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
 NOT_SUPPORTED: Final = (0, 0)
 
+METADATA_FOR_ANY: Final = 7
+"""The metadata.version without which no other feature can be on: what Kafka calls 3.3-IV3."""
+
 
 class UpgradeType(IntEnum):
     """What a client allows to happen to a level; the numbers are those of the wire."""
@@ -65,12 +68,14 @@ def update_features(
     """Set all these levels, or raise INVALID_UPDATE_VERSION for the first that cannot be.
 
     ``static_min_isr``: ``min.insync.replicas`` of the controller's own settings, which becomes everybody's
-    once replicas can be eligible leaders.  What levels depend on is old enough to hold in every cluster here.
+    once replicas can be eligible leaders.
     """
     records: list[VersionedRecord] = []
+    metadata = updates.get(METADATA_VERSION)
+    metadata_version = image.metadata_version if metadata is None else metadata.level
     for name in in_java_order(updates):
         update = updates[name]
-        _check(image, quorum, name, update)
+        _check(image, quorum, name, update, metadata_version)
         if name != KRAFT_VERSION:
             records.append((FeatureLevelRecord(name=name, feature_level=update.level), 0))
         elif update.upgrade_type == UpgradeType.UPGRADE:
@@ -83,7 +88,13 @@ def update_features(
     return Decision(records, None)
 
 
-def _check(image: MetadataImage, quorum: Quorum, name: str, update: FeatureUpdate) -> None:
+def _check(
+    image: MetadataImage, quorum: Quorum, name: str, update: FeatureUpdate, metadata_version: int
+) -> None:
+    """``metadata_version`` is the wished one, which others depend on, whatever else is wrong with it.
+
+    Some need a newer one than any feature does, but one that is old here, too.
+    """
     level, upgrade_type = update
     if upgrade_type not in _UPGRADE_TYPES:
         raise _refusal(name, level, "The controller does not support the given upgrade type.")
@@ -109,6 +120,13 @@ def _check(image: MetadataImage, quorum: Quorum, name: str, update: FeatureUpdat
             raise _refusal(name, level, "Can't downgrade the version of this feature.")
     elif name not in SUPPORTED_FEATURES:
         raise _refusal(name, level, f"Feature {name} not found.")
+    elif level > 0 and metadata_version < METADATA_FOR_ANY:
+        raise _refusal(
+            name,
+            level,
+            f"{name} could not be set to {level} because it depends on "
+            f"{METADATA_VERSION}={METADATA_FOR_ANY} (3.3-IV3)",
+        )
 
 
 def _check_metadata_version(current: int, level: int, upgrade_type: int) -> None:

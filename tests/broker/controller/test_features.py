@@ -103,6 +103,19 @@ def test_and_nowhere_else(current: int, level: int) -> None:
         assert str(raised.value) == start + reason
 
 
+def test_others_depend_on_the_metadata_version_that_is_wished_for() -> None:
+    """One that comes first, in Kafka's order, says this, and not what is wrong with the metadata version."""
+    wished = {"metadata.version": FeatureUpdate(0, UP), "group.version": FeatureUpdate(1, UP)}
+    with pytest.raises(KafkaError) as raised:
+        update_features(
+            image_of(features(), node(1)), Quorum(1, 1), wished, validate_only=False, static_min_isr=2
+        )
+    assert raised.value.message == (
+        "Invalid update version 1 for feature group.version. group.version could not be set to 1 because it "
+        "depends on metadata.version=7 (3.3-IV3)"
+    )
+
+
 @pytest.mark.parametrize(
     ("others", "fault"),
     [

@@ -1,7 +1,8 @@
 """Scenes that chance makes up, from a seed: what nobody thought of, and in every order."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -27,6 +28,8 @@ from tests.golden.controller.play import Play, directory
 BROKERS: Final = 5
 STEPS: Final = 120
 
+Action: TypeAlias = Callable[[], Awaitable[None]]
+
 
 class RandomScene:
     """A handful of brokers, and topics with two or three replicas on them."""
@@ -46,7 +49,13 @@ class RandomScene:
             await self._play.register(broker_id, log_dirs=self._directories(broker_id))
             await self._say(broker_id)
         await self._make()
-        actions = (
+        kinds, weights = zip(*self.actions(), strict=True)
+        for _ in range(STEPS):
+            await self._chance.choices(kinds, weights)[0]()
+
+    def actions(self) -> Sequence[tuple[Action, int]]:
+        """What may happen, and how often."""
+        return (
             (self._beat, 6),
             (self._fence, 6),
             (self._shut_down, 4),
@@ -62,9 +71,6 @@ class RandomScene:
             (self._cordon, 1),
             (self._unregister, 1),
         )
-        kinds, weights = zip(*actions, strict=True)
-        for _ in range(STEPS):
-            await self._chance.choices(kinds, weights)[0]()
 
     def _directories(self, broker_id: int) -> list[bytes]:
         return [directory(broker_id), directory(broker_id, 1)][: 1 + broker_id % 2]

@@ -59,11 +59,11 @@ class Partition:
         self.partition_epoch = record.partition_epoch
         self.is_recovering = False
         self._removing: list[int] = []
-        self._adding: list[int] = []
+        self.adding: list[int] = []
 
     @property
     def is_reassigning(self) -> bool:
-        return bool(self._removing or self._adding)
+        return bool(self._removing or self.adding)
 
     def change(self, record: stored.PartitionChangeRecord) -> None:
         self.partition_epoch += 1
@@ -75,7 +75,7 @@ class Partition:
         if record.removing_replicas is not None:
             self._removing = record.removing_replicas
         if record.adding_replicas is not None:
-            self._adding = record.adding_replicas
+            self.adding = record.adding_replicas
         if record.leader_recovery_state != -1:
             self.is_recovering = record.leader_recovery_state == 1
 
@@ -86,6 +86,8 @@ class Play:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.lines: list[Any] = []
+        self.asked: Message | None = None
+        """The last request."""
         self.epochs: dict[int, int] = {}
         """Of brokers, by id."""
         self.topics: dict[str, bytes] = {}
@@ -98,6 +100,7 @@ class Play:
 
     async def ask(self, request: Message, version: int) -> Any:
         """Ask, and write down the answer and the records behind it."""
+        self.asked = request
         module = import_module(type(request).__module__)
         answer_type = getattr(module, type(request).__name__.replace("Request", "Response"))
         answer = await self.subject.ask(request, answer_type, version)
