@@ -64,6 +64,10 @@ def beat(
         decision = Decision()
         decision.reply(ticket, Beaten(error.code, error.message))
         return decision
+    # Also if the records cannot be written: the member is there.
+    group.restart_session(asked.member_id, now)
+    if machine.groups.get(group_id) is group:
+        machine.watch(group)
 
     def go_on(now: Moment) -> Decision:
         stored = machine.groups.get(group_id)

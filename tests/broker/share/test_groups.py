@@ -217,3 +217,17 @@ def test_who_could_not_be_written_off_is_so_later() -> None:
     room.log.refusal = None
     room.pass_ms(500)
     assert room.sharers.members == {}
+
+
+def test_a_member_is_not_late_whose_heartbeats_the_log_refuses() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    epoch = room.entered_share("a", "t").member_epoch
+    room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    room.create_topic("u", 1)
+    for _ in range(12):
+        room.pass_ms(5_000)
+        assert room.share("a", epoch, ["t", "u"]).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    room.log.refusal = None
+    room.pass_ms(5_000)
+    assert room.share("a", epoch, ["t", "u"]).error is ErrorCode.NONE
