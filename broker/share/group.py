@@ -243,6 +243,14 @@ class ShareGroup(ModernGroup[ShareMember]):
     def write_states(self, states: PartitionStates, decision: Decision) -> None:
         decision.write(ShareGroupStatePartitionMetadataKey(group_id=self.group_id), states.stored())
 
+    def write_initializing(self, more: Mapping[bytes, TopicState], decision: Decision) -> None:
+        """The state of these partitions is being made, and what is left of a topic's is not to be deleted."""
+        initializing = combined(self.states.initializing, more)
+        deleting = {
+            topic_id: name for topic_id, name in self.states.deleting.items() if topic_id not in initializing
+        }
+        self.write_states(self.states._replace(initializing=initializing, deleting=deleting), decision)
+
     # What commands ask
 
     @property

@@ -75,8 +75,7 @@ def begin_altering(
             if topic_id in machine.cluster.image.topics_by_id
         }
         if wanted:
-            states = group.states
-            group.write_states(states._replace(initializing=combined(states.initializing, wanted)), decision)
+            group.write_initializing(wanted, decision)
         decision.reply(ticket, Begun(epoch=group.group_epoch))
     return decision
 

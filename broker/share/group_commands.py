@@ -197,7 +197,7 @@ def _initialize_missing(
     if not missing:
         return
     states = group.states
-    group.write_states(states._replace(initializing=combined(states.initializing, missing)), decision)
+    group.write_initializing(missing, decision)
     for topic_id in missing:
         group.asked_ms[topic_id] = now.steady_ms
     # A topic that has become larger is read from the beginning of its new partitions.

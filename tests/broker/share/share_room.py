@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from broker.coordination.decision import Decision
 from broker.coordination.tickets import Ticket
 from broker.groups.requests import Beaten, ConsumerGroupDescription
-from broker.share import group_commands
+from broker.share import group_admin, group_commands
 from broker.share.group import Initialize, ShareGroup
+from broker.share.group_admin import Begun
 from broker.share.group_commands import ShareBeat
 from protocol.error_codes import ErrorCode
 from tests.broker.groups.consumer_rooms import ConsumerRoom
@@ -69,6 +70,12 @@ class ShareRoom(ConsumerRoom):
             if self.log.log_end == before:
                 return
         raise AssertionError("the group does not come to rest")
+
+    def begin_deleting(self, *topics: str) -> Begun:
+        """An operator deletes what is kept of these topics, which the share coordinator does not do yet."""
+        ticket = Ticket(Begun)
+        self.ask(ticket, lambda machine, _: group_admin.begin_deleting(machine, "group", topics, ticket))
+        return ticket.outcome
 
     def describe_share(self, group_id: str = "group") -> ConsumerGroupDescription:
         ticket = Ticket(lambda code: ConsumerGroupDescription(group_id, code))

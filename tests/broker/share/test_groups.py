@@ -231,3 +231,17 @@ def test_a_member_is_not_late_whose_heartbeats_the_log_refuses() -> None:
     room.log.refusal = None
     room.pass_ms(5_000)
     assert room.share("a", epoch, ["t", "u"]).error is ErrorCode.NONE
+
+
+def test_what_is_being_made_is_not_being_deleted_any_more() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    room.entered_share("a", "t")
+    room.settle_share("a")
+    room.share("a", -1)
+    assert not room.begin_deleting("t").unknown
+    room.entered_share("a", "t")
+    assert room.sharers.states.initializing
+    assert not room.sharers.states.deleting
+    room.share("a", -1)
+    assert room.begin_deleting("t").unknown == ["t"]
