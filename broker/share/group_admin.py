@@ -76,8 +76,19 @@ def begin_altering(
         }
         if wanted:
             group.write_initializing(wanted, decision)
+            decision.then = lambda now: _is_being_made(machine, group_id, wanted, now)
         decision.reply(ticket, Begun(epoch=group.group_epoch))
     return decision
+
+
+def _is_being_made(
+    machine: "GroupMachine", group_id: str, topic_ids: Collection[bytes], now: Moment
+) -> Decision:
+    """A member that comes now must not have it made, too: it would begin somewhere else."""
+    group = machine.groups[group_id]
+    assert isinstance(group, ShareGroup)
+    group.asked_ms.update(dict.fromkeys(topic_ids, now.steady_ms))
+    return Decision()
 
 
 def begin_deleting(

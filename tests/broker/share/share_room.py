@@ -71,6 +71,15 @@ class ShareRoom(ConsumerRoom):
                 return
         raise AssertionError("the group does not come to rest")
 
+    def begin_altering(self, offset: int, *topics: str) -> Begun:
+        """An operator moves partition 0 of these topics, and the share coordinator has not done it yet."""
+        start_offsets = {self.cluster.image.topics[name].id: {0: offset} for name in topics}
+        ticket = Ticket(Begun)
+        self.ask(
+            ticket, lambda machine, _: group_admin.begin_altering(machine, "group", start_offsets, ticket)
+        )
+        return ticket.outcome
+
     def begin_deleting(self, *topics: str) -> Begun:
         """An operator deletes what is kept of these topics, which the share coordinator does not do yet."""
         ticket = Ticket(Begun)

@@ -245,3 +245,18 @@ def test_what_is_being_made_is_not_being_deleted_any_more() -> None:
     assert not room.sharers.states.deleting
     room.share("a", -1)
     assert room.begin_deleting("t").unknown == ["t"]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_members_do_not_ask_for_what_an_operator_is_altering(is_new: bool) -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    if not is_new:
+        room.entered_share("a")
+        room.share("a", -1)
+    assert room.begin_altering(5, "t").error is ErrorCode.NONE
+    epoch = room.entered_share("a", "t").member_epoch
+    assert not room.performed, "it would begin at offset 0"
+    room.pass_ms(31_000)
+    room.share("a", epoch)
+    assert len(room.performed) == 1, "the operator's broker may have stopped"
