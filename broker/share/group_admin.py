@@ -16,7 +16,7 @@ from broker.share.partition_ends import Place, high_watermarks
 from broker.share.state import Outcome, SharePartitionKey
 from broker.share.state_batches import NO_START_OFFSET
 from broker.share.state_commands import REFUSAL_TEXTS
-from broker.share.state_questions import DeleteState, ReadStateSummary, ask_each
+from broker.share.state_questions import DeleteState, ReadStateSummary, ask_each, settled
 
 if TYPE_CHECKING:
     from broker.groups.machine import GroupMachine
@@ -207,6 +207,9 @@ def delete_offsets(groups: "GroupService", group_id: str, names: Sequence[str]) 
         gone = begun.partitions.keys() - failed
         ticket: Ticket[ErrorCode] = Ticket(lambda code: code)
         groups.ask(group_id, ticket, lambda machine, _: end_deleting(machine, group_id, gone, ticket))
+        await settled(ticket)
+        if ticket.outcome is not ErrorCode.NONE:
+            return Done(ticket.outcome, REFUSAL_TEXTS.get(ticket.outcome))
         return Done(outcomes=_by_place(outcomes), unknown=begun.unknown)
 
     return _operate(

@@ -1,7 +1,7 @@
 """What the share coordinator is asked about share partitions, wherever it is."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import trio
 
@@ -121,7 +121,7 @@ async def ask_each(
         for question, (_, ticket) in zip(waiting, tickets, strict=True):
             ask_coordinator(services, question, ticket)
         for key, ticket in tickets:
-            await _settled(ticket)
+            await settled(ticket)
             outcomes[key] = ticket.outcome
         waiting = [question for question in questions if outcomes[question.key].error in NOT_READY]
         if not waiting:
@@ -143,7 +143,8 @@ async def _state_topic_made(services: "Services") -> None:
     await made.wait()
 
 
-async def _settled(ticket: Ticket[Outcome]) -> None:
-    settled = trio.Event()
-    ticket.then(settled.set)
-    await settled.wait()
+async def settled(ticket: Ticket[Any]) -> None:
+    """Return when there is an outcome."""
+    has_outcome = trio.Event()
+    ticket.then(has_outcome.set)
+    await has_outcome.wait()

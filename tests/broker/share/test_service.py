@@ -1,14 +1,16 @@
 """Share groups from the request to the disk: on Trio's time, with both coordinators and real logs."""
 
 import errno
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from broker.coordination.leader_log import LeaderLog
 from broker.network.call import Call
 from broker.network.waiting import NotYet, Waiting
+from broker.share import group_admin
 from broker.share.coordinator import ShareCoordinator
 from broker.share.fetching import FIRST_READ_BYTES
 from broker.share.state_questions import RETRY_SECONDS
@@ -189,6 +191,34 @@ async def test_a_fetch_that_waits_is_told_that_records_cannot_be_read(
             await trio.sleep(0.05)
             it.broker.broker.produce("t", some_batch(1))
         assert await it.fetch("b", 1) == [(10, 10, 1)]
+
+
+async def test_a_topic_is_forgotten_once_the_group_has_written_so(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk() as it:
+        await it.enter("a")
+        await it.beat("a", -1)
+        delete_states = group_admin._delete_states
+
+        async def delete_and_lose_a_replica(*asked: Any) -> Any:
+            outcomes = await delete_states(*asked)
+            monkeypatch.setattr(LeaderLog, "append", refuse)
+            return outcomes
+
+        def refuse(*_: object) -> NoReturn:
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+
+        monkeypatch.setattr(group_admin, "_delete_states", delete_and_lose_a_replica)
+        request = DeleteShareGroupOffsetsRequest(
+            group_id="g", topics=[DeleteShareGroupOffsetsRequestTopic(topic_name="t")]
+        )
+        answer = await it.ask(request, 0)
+        assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert answer.error_message == "The coordinator is not available."
+        monkeypatch.undo()
+        answer = await it.ask(request, 0)
+        assert [each.error_code for each in answer.responses] == [ErrorCode.NONE]
 
 
 async def test_without_the_state_topic_there_is_no_coordinator(autojump_clock: MockClock) -> None:
