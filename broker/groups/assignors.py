@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from broker.groups.java_order import in_java_order, text_as_java_compares
 
 Assignment = Mapping[bytes, Set[int]]
-"""Partitions by topic id.  Topics without partitions are not in it."""
+"""Partitions by topic id.  Topics without partitions are not in it, except in share groups."""
 
 Assignments = dict[str, Assignment]
 """By member id; every member is in it."""

@@ -27,16 +27,32 @@ def in_java_order(names: Iterable[str]) -> list[str]:
 def in_java_order_of_computed(names: Iterable[str], capacity: int) -> list[str]:
     """Strings, once each, in the order of a ``HashMap`` that was asked with ``computeIfAbsent`` for each.
 
-    That grows the table late, and puts a new key before those of the same bucket.  ``capacity``: what the
-    map was made for.
+    ``capacity``: what the map was made for.
     """
+    return computed_in_java_order(names, capacity, java_string_hash)
+
+
+def computed_in_java_order(keys: Iterable[Key], capacity: int, hash_code: Callable[[Key], int]) -> list[Key]:
+    """The same for keys of any kind.  Such a table grows late, and a new key is first in its bucket."""
     size = _power_of_two(capacity)
-    found: dict[str, None] = {}
-    for name in names:
+    found: dict[Key, None] = {}
+    for key in keys:
         if len(found) > size * 3 // 4:
             size *= 2
-        found[name] = None
-    return _in_order(list(reversed(found)), java_string_hash, size)
+        found[key] = None
+    return _in_order(list(reversed(found)), hash_code, size)
+
+
+def put_in_java_order(keys: Iterable[Key], hash_code: Callable[[Key], int]) -> list[Key]:
+    """Keys of any kind in the order of a ``HashMap`` into which they were put one after the other."""
+    ordered = list(keys)
+    return _in_order(ordered, hash_code, _grown_size(len(ordered)))
+
+
+def copied_in_java_order(names: Iterable[str]) -> list[str]:
+    """Strings in the order of a ``HashSet`` made of another collection."""
+    ordered = list(names)
+    return _in_order(ordered, java_string_hash, _copied_size(len(ordered)))
 
 
 def members_in_kafka_order(members: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from broker.coordination.deadlines import Deadlines
 from broker.coordination.decision import Decision, Moment, StoredRecord
 from broker.groups.assignors import Assignment, Subscriber
 from broker.groups.cluster import Cluster
-from broker.groups.java_order import members_in_kafka_order
+from broker.groups.java_order import copied_in_java_order, members_in_kafka_order
 from broker.groups.modern import WRITE_OFF_AGAIN_MS, ModernGroup
 from broker.groups.requests import Committing
 from broker.groups.settings import GroupSettings
@@ -312,10 +312,15 @@ class ShareGroup(ModernGroup[ShareMember]):
             )
             for member_id in members_in_kafka_order(members, self.members)
         }
+        topic_names = {member.topic_names for member in members.values()}
+        same_topics = None
+        if len(topic_names) == 1:
+            topics = map(self.cluster.topic, copied_in_java_order(sorted(*topic_names)))
+            same_topics = [topic.id for topic in topics if topic is not None]
         assigned = assign_simply(
             subscribers,
             {topic_id: state.partitions for topic_id, state in self.states.initialized.items()},
-            is_homogeneous=len({member.topic_names for member in members.values()}) == 1,
+            same_topics,
         )
         for member_id, assignment in self.target.changed(assigned):
             key = ShareGroupTargetAssignmentMemberKey(group_id=self.group_id, member_id=member_id)
