@@ -243,6 +243,8 @@ class Shard(Generic[M]):
             while replay.position < end:
                 before = replay.position
                 piece = await log.read(before)
+                if not piece:
+                    break  # compaction has left nothing of what was there
                 for _ in replay.apply(piece):
                     steps += 1
                     if steps % STEPS_BEFORE_YIELD == 0:
