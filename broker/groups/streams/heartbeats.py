@@ -17,7 +17,7 @@ from broker.groups.streams.member import (
 )
 from broker.groups.streams.requests import StreamsBeat, StreamsBeaten
 from broker.groups.streams.statuses import StatusDetail, StreamsStatus
-from broker.groups.streams.tasks import NOTHING, TaskSets, in_order, told_tasks
+from broker.groups.streams.tasks import NOTHING, Tasks, TaskSets, in_order
 from broker.groups.streams.topology import is_same_topology, stored_topology
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
@@ -90,6 +90,8 @@ def beat(
     target_epoch, target, wait = _assign(group, epoch, updated, replaced, configured, settings, now, decision)
     if wait is not None:
         statuses.append(StatusDetail(StreamsStatus.ASSIGNMENT_DELAYED, wait.value))
+    if claimed is not None and not updated.is_reconciled_to(target_epoch):
+        _check_named_once(told)
     moved = group.reconcile(updated, target_epoch, target, claimed, now, decision)
     group.restart_session(moved.member_id, now)
     if told.shutdown_application:
@@ -159,9 +161,22 @@ def _claimed(told: StreamsGroupHeartbeatRequest) -> TaskSets | None:
     """The tasks that a member says it has; None if it does not say."""
     if told.active_tasks is None or told.standby_tasks is None or told.warmup_tasks is None:
         return None
-    return TaskSets(
-        told_tasks(told.active_tasks), told_tasks(told.standby_tasks), told_tasks(told.warmup_tasks)
-    )
+    return TaskSets(*map(_all_told, (told.active_tasks, told.standby_tasks, told.warmup_tasks)))
+
+
+def _all_told(told: Iterable[TaskIds]) -> Tasks:
+    """Also if a subtopology is named more than once."""
+    found: dict[str, frozenset[int]] = {}
+    for each in told:
+        found[each.subtopology_id] = found.get(each.subtopology_id, frozenset()).union(each.partitions)
+    return found
+
+
+def _check_named_once(told: StreamsGroupHeartbeatRequest) -> None:
+    """Raises UNKNOWN_SERVER_ERROR, as Kafka does, if a subtopology is named twice in a role."""
+    for tasks in (told.active_tasks or (), told.standby_tasks or (), told.warmup_tasks or ()):
+        if len({each.subtopology_id for each in tasks}) < len(tasks):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 # Who it is

@@ -8,7 +8,7 @@ from broker.groups.streams.member import StreamsMemberState
 from broker.groups.streams.statuses import StreamsStatus
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
-from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
+from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse, TaskIds
 from tests.broker.groups.streams.streams_room import (
     DELAY_MS,
     REBALANCE_MS,
@@ -231,6 +231,27 @@ def test_copies_are_kept_in_other_processes(room: StreamsRoom) -> None:
     room.settle_workers("a", "b", "c")
     assert room.app.group_epoch == epoch + 1
     assert not room.worker("c").assigned.standby
+
+
+def test_a_member_that_names_a_subtopology_twice_has_given_up_nothing(room: StreamsRoom) -> None:
+    room.enrolled("a")
+    room.settle_workers("a")
+    room.enrolled("b")
+    room.pass_ms(1_000)
+    room.work("a")
+    room.work("b")
+    member = room.worker("a")
+    revoking, kept = sorted(member.revoking.active["0"]), sorted(member.assigned.active["0"])
+    split = [TaskIds(subtopology_id="0", partitions=of) for of in (revoking, kept)]
+    refused = room.report("a", member.member_epoch, owned=split)
+    assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert room.worker("a") == member
+    room.work("b")
+    assert room.active("b") == {}, "nobody else has it before that"
+    room.settle_workers("a", "b")
+    stays = room.worker("a")
+    repeated = [TaskIds(subtopology_id="0", partitions=kept)] * 2
+    assert room.report("a", stays.member_epoch, owned=repeated).error_code == ErrorCode.NONE
 
 
 def test_what_members_report_is_shown(room: StreamsRoom) -> None:
