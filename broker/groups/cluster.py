@@ -169,6 +169,8 @@ class Cluster:
 
     def _read_streams_settings(self, overrides: Mapping[str, str]) -> StreamsSettings:
         values = self._config.group(overrides)
+        assignors = self._config.get("group.streams.assignors")
+        assignor = values["streams.assignor.name"]
         return StreamsSettings(
             session_timeout_ms=values["streams.session.timeout.ms"],
             heartbeat_interval_ms=values["streams.heartbeat.interval.ms"],
@@ -176,7 +178,8 @@ class Cluster:
             initial_rebalance_delay_ms=values["streams.initial.rebalance.delay.ms"],
             task_offset_interval_ms=values["streams.task.offset.interval.ms"],
             acceptable_recovery_lag=values["streams.acceptable.recovery.lag"],
-            assignor=values["streams.assignor.name"],
+            # Another broker may know one that is not here.
+            assignor=assignor if assignor in assignors else assignors[0],
             standby_replicas=values["streams.num.standby.replicas"],
             rack_aware_tags=tuple(values["streams.rack.aware.assignment.tags"]),
         )

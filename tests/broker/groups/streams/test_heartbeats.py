@@ -233,6 +233,13 @@ def test_copies_are_kept_in_other_processes(room: StreamsRoom) -> None:
     assert not room.worker("c").assigned.standby
 
 
+def test_an_assignor_that_is_not_here_is_the_default_one(room: StreamsRoom) -> None:
+    room.configure("streams.assignor.name", "of another broker")
+    room.enrolled("a")
+    assert room.active("a") == {"0": [0, 1, 2, 3]}
+    assert room.describe_app().assignor_name == "sticky"
+
+
 def test_a_member_that_names_a_subtopology_twice_has_given_up_nothing(room: StreamsRoom) -> None:
     room.enrolled("a")
     room.settle_workers("a")
