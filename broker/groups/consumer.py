@@ -190,7 +190,10 @@ class ConsumerGroup(StoredConsumerGroup):
             self.cluster.partition_count,
             is_homogeneous=subscriptions.are_homogeneous(len(members)),
         )
-        assigned = ASSIGNORS[self.assignor_name(old, new)](problem)
+        assign = ASSIGNORS.get(self.assignor_name(old, new))
+        if assign is None:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # another broker has it; as Kafka has it
+        assigned = assign(problem)
         for member_id, target in self.target.changed(assigned):
             self.write_target(member_id, target, decision)
         self.write_target_epoch(epoch, now.wall_ms, decision)

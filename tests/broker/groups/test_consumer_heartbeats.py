@@ -8,6 +8,7 @@ from broker.groups.requests import Beaten
 from broker.groups.settings import GroupSettings
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
+from protocol.stored.group_records import ConsumerGroupMemberMetadataKey
 from tests.broker.groups.consumer_rooms import (
     HEARTBEAT_MS,
     INTERVAL_MS,
@@ -366,3 +367,15 @@ def test_who_gives_nothing_up_is_written_off_as_soon_as_that_can_be_written(room
     assert "a" in room.consumers.members
     room.pass_ms(1)
     assert list(room.consumers.members) == ["b"]
+
+
+def test_an_assignor_of_another_broker_fails_its_group_alone(room: ConsumerRoom) -> None:
+    room.entered("a")
+    elsewhere = room.member("a")._replace(server_assignor="of another broker")
+    room.consumers.apply(
+        ConsumerGroupMemberMetadataKey(group_id="group", member_id="a"), elsewhere.metadata()
+    )
+    room.pass_ms(INTERVAL_MS)
+    assert room.enter("b").error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert room.reloads == 0
+    assert room.enter("c", group_id="another").error is ErrorCode.NONE
