@@ -73,7 +73,8 @@ def beat(
         stored = machine.groups.get(group_id)
         if isinstance(stored, ShareGroup) and asked.member_id in stored.members:
             stored.restart_session(asked.member_id, now)
-            stored.asked_ms.update(group.asked_ms)
+            for wanted in decision.effects:
+                stored.asked_ms.update(dict.fromkeys(wanted.start_offsets, now.steady_ms))
             machine.watch(stored)
         return Decision()
 
@@ -198,8 +199,6 @@ def _initialize_missing(
         return
     states = group.states
     group.write_initializing(missing, decision)
-    for topic_id in missing:
-        group.asked_ms[topic_id] = now.steady_ms
     # A topic that has become larger is read from the beginning of its new partitions.
     known = states.initialized.keys() | states.initializing.keys()
     decision.effects.append(

@@ -260,3 +260,15 @@ def test_members_do_not_ask_for_what_an_operator_is_altering(is_new: bool) -> No
     room.pass_ms(31_000)
     room.share("a", epoch)
     assert len(room.performed) == 1, "the operator's broker may have stopped"
+
+
+def test_what_could_not_be_written_was_not_asked() -> None:
+    room = ShareRoom()
+    room.create_topic("t", 1)
+    epoch = room.entered_share("a", "t").member_epoch
+    room.pass_ms(31_000)
+    room.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    room.share("a", epoch)
+    room.log.refusal = None
+    room.share("a", epoch)
+    assert len(room.performed) == 2
