@@ -113,6 +113,8 @@ async def ask_each(
     await trio.lowlevel.checkpoint()  # a shard may have asked for this, and be busy still
     outcomes: dict[SharePartitionKey, Outcome] = {}
     waiting = list(questions)
+    if not waiting:
+        return outcomes  # for which no topic has to be made
     for attempt in range(RETRIES_MAX + 1):
         if attempt:
             await trio.sleep(RETRY_SECONDS)

@@ -8,6 +8,7 @@ import trio
 from trio.testing import MockClock
 
 from broker.coordination.leader_log import LeaderLog
+from broker.metadata.topic_names import SHARE_GROUP_STATE
 from broker.network.call import Call
 from broker.network.waiting import NotYet, Waiting
 from broker.share import group_admin
@@ -26,6 +27,7 @@ from protocol.messages.share_fetch import (
     ShareFetchRequest,
     ShareFetchResponse,
 )
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from storage.file_range import FileRange
 from storage.memory_filesystem import MemoryFile
 from tests.broker.partitions.one_broker import some_batch
@@ -219,6 +221,20 @@ async def test_a_topic_is_forgotten_once_the_group_has_written_so(
         monkeypatch.undo()
         answer = await it.ask(request, 0)
         assert [each.error_code for each in answer.responses] == [ErrorCode.NONE]
+
+
+async def test_the_state_topic_is_not_made_for_nothing(autojump_clock: MockClock) -> None:
+    async with desk() as it:
+        assert await it.standing() == []
+        await it.ask(
+            ShareGroupHeartbeatRequest(
+                group_id="g", member_id="a", member_epoch=0, subscribed_topic_names=["nowhere"]
+            ),
+            1,
+        )
+        await it.beat("a", -1)
+        assert await it.delete_group() is ErrorCode.NONE
+        assert SHARE_GROUP_STATE not in it.broker.broker.services.image.topics
 
 
 async def test_without_the_state_topic_there_is_no_coordinator(autojump_clock: MockClock) -> None:
