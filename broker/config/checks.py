@@ -3,12 +3,13 @@
 The texts of the rules are Kafka's: a client that alters a broker's settings is told them, too.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
 from broker.config.broker_config import BrokerConfig
 from broker.config.definitions import Scope, definitions, find
-from broker.config.listeners import ListenerAddress, read_pairs
-from broker.config.value_types import ConfigError
+from broker.config.listeners import ListenerAddress, normalised, read_pairs
+from broker.config.value_types import ConfigError, read_integer
 
 
 def check(config: BrokerConfig) -> None:
@@ -46,7 +47,9 @@ def _check_log(config: BrokerConfig) -> None:
         "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
     )
     cordoned = config.get("cordoned.log.dirs") or ()
-    if "*" in cordoned:
+    if "broker" not in config.get("process.roles"):
+        pass  # a mere controller has no directory that could be cordoned
+    elif "*" in cordoned:
         _require(len(cordoned) == 1, "When cordoned.log.dirs is set to *, it must not contain other values")
     else:
         missing = [directory for directory in cordoned if directory not in config.log_directories]
@@ -90,7 +93,7 @@ def _check_listeners(config: BrokerConfig) -> None:
             raise ConfigError(
                 "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
             )
-        if inter_broker.upper() not in protocols:
+        if normalised(inter_broker) not in protocols:
             raise ConfigError(
                 f"Listener with name {inter_broker.upper()} defined in inter.broker.listener.name "
                 "not found in listener.security.protocol.map."
@@ -104,16 +107,36 @@ def _check_listeners(config: BrokerConfig) -> None:
             "controller.listener.names must not contain a value appearing in the 'listeners' configuration "
             "when running KRaft with just the broker role",
         )
+        # Whoever leaves the names to us has not mapped them either.
+        for name in controller_names if config.is_set("controller.listener.names") else ():
+            if normalised(name) not in protocols:
+                raise ConfigError(
+                    f"Controller listener with name {name.upper()} defined in controller.listener.names not "
+                    "found in listener.security.protocol.map  (an explicit security mapping for each "
+                    "controller listener is required if listener.security.protocol.map is non-empty, or if "
+                    "there are security protocols other than PLAINTEXT in use)"
+                )
     elif "broker" not in roles:
         _require(
             all(address.name in controller_names for address in listening),
             "The listeners config must only contain KRaft controller listeners from "
             "controller.listener.names when process.roles=controller",
         )
-    if "controller" in roles:
         _require(
-            any(address.name in controller_names for address in listening),
+            inter_broker is None or inter_broker.upper() not in controller_names,
+            "controller.listener.names must not contain an explicitly set inter.broker.listener.name "
+            "configuration value when process.roles=controller'",
+        )
+    if "controller" in roles:
+        listening_names = [address.name for address in listening]
+        _require(
+            any(name in listening_names for name in controller_names),
             "controller.listener.names must contain at least one value appearing in the 'listeners' "
+            "configuration when running the KRaft controller role",
+        )
+        _require(
+            all(name in listening_names for name in controller_names),
+            "controller.listener.names must only contain values appearing in the 'listeners' "
             "configuration when running the KRaft controller role",
         )
     if "broker" in roles:
@@ -138,9 +161,9 @@ def _check_listeners(config: BrokerConfig) -> None:
         )
     early = config.get("early.start.listeners") or ()
     for name in early:
-        if name.upper() not in (*(address.name for address in listening), *controller_names):
+        if name not in (*(address.name for address in listening), *controller_names):
             raise ConfigError(
-                f"early.start.listeners contains listener {name.upper()}, but this is not contained "
+                f"early.start.listeners contains listener {name}, but this is not contained "
                 "in listeners or controller.listener.names"
             )
 
@@ -164,12 +187,12 @@ def _check_connections(config: BrokerConfig) -> None:
         read_pairs("max.connections.per.ip.overrides", config.get("max.connections.per.ip.overrides"))
     )
     for host, count in overrides.items():
-        if not count.isdecimal():
+        if read_integer(count) is None:
             raise ConfigError(
                 f"Error parsing configuration property 'max.connections.per.ip.overrides': "
                 f"'{count}' for {host} is not a number"
             )
-    wrong = [host for host in overrides if not host or any(c.isspace() or c in "/?#@\\" for c in host)]
+    wrong = [host for host in overrides if not re.fullmatch(r"[0-9a-zA-Z\-%._:]*", host)]
     if wrong:
         raise ConfigError(f"max.connections.per.ip.overrides contains invalid addresses : {', '.join(wrong)}")
     _require(

@@ -43,7 +43,7 @@ def protocols_by_listener(
         known = protocol.upper()
         if known not in SECURITY_PROTOCOLS:
             raise ConfigError(f"Invalid security protocol `{protocol}` defined in {setting}")
-        protocols[_normalised(name)] = known
+        protocols[normalised(name)] = known
     if is_set or not _PROTECTED_NAMES.isdisjoint((*controller_names, *map(_name_of, listeners))):
         return protocols
     for name in controller_names:
@@ -56,7 +56,11 @@ _PROTECTED_NAMES = frozenset(_PROTECTED)
 
 
 def read_pairs(setting: str, text: str) -> Iterable[tuple[str, str]]:
-    """``name:value`` pairs with commas between them; a name may hold colons, a value not."""
+    """``name:value`` pairs with commas between them; a name may hold colons, a value not.
+
+    Commas at the end mean nothing, as in Java.
+    """
+    text = text.rstrip(", ")
     for entry in text.split(","):
         name, colon, value = entry.strip().rpartition(":")
         if not colon:
@@ -87,7 +91,7 @@ def _read_address(entry: str, protocols: Mapping[str, str]) -> ListenerAddress:
     match = _ADDRESS.fullmatch(entry)
     if match is None:
         raise ConfigError(f"Unable to parse {entry} to a broker endpoint")
-    name = _normalised(match[1])
+    name = normalised(match[1])
     protocol = protocols.get(name)
     if protocol is None:
         raise ConfigError(f"No security protocol defined for listener {name}")
@@ -141,7 +145,8 @@ def _name_of(entry: str) -> str:
     return name.upper()
 
 
-def _normalised(name: str) -> str:
+def normalised(name: str) -> str:
+    """A listener's name as it is compared.  Raises ConfigError if there is none."""
     if not name:
         raise ConfigError("The provided listener name is null or empty string")
     return name.upper()
