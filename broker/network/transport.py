@@ -31,7 +31,10 @@ class SocketTransport:
 
     async def connect(self, address: Address, *, receive_buffer_bytes: int | None = None) -> Peer:
         last: OSError | None = None
-        found = await trio.socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        try:
+            found = await trio.socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        except ValueError as error:  # others say where they are, and may say what can be no name
+            raise OSError("that can be no host's name") from error
         for family, kind, protocol, _, name in found:
             opened = trio.socket.socket(family, kind, protocol)
             try:
