@@ -5,6 +5,8 @@ the nodes of a cluster that ``ottla --nodes`` has begun, ``ottla handover`` lets
 controller.
 """
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +19,7 @@ EXIT_INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     put_own_modules_first()
+    have_standard_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         if given[:1] == ["format"]:
@@ -53,6 +56,24 @@ def put_own_modules_first() -> None:
     """
     bundle = HERE / "_bundle"
     sys.path.insert(0, str(bundle if bundle.is_dir() else HERE.parent))
+
+
+def have_standard_streams() -> None:
+    """Let what is printed harm nobody: where the streams are closed it goes nowhere.
+
+    A file of the data would become the closed one otherwise.  Letters that the terminal lacks are escaped.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest that is free
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from broker.metadata.image import METADATA_VERSION
 from broker.raft.voters import VoterEndpoint
 from ottla.arguments import add_data, command_parser
 from ottla.broker_command import refuse_cluster
+from ottla.output import run_printing, write_line
 from storage.errors import StorageError
 from storage.filesystem import RealFileSystem
 from storage.node_files import MetaProperties, read_meta_properties
@@ -42,8 +43,13 @@ def format_node(arguments: Sequence[str]) -> int:
     except (FormatError, ConfigError, StartupError, UnknownFeature, StorageError, OSError) as error:
         sys.stderr.write(f"ottla format: {error}\n")
         return 1
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    return 0
+
+    def tell() -> int:
+        for line in lines:
+            write_line(line)
+        return 0
+
+    return run_printing("format", tell)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

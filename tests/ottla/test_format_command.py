@@ -1,5 +1,7 @@
 """``ottla format``: what it writes, and what it says instead of writing."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -211,3 +213,16 @@ def test_the_folder_of_a_cluster_is_not_a_nodes(formatting: Formatting) -> None:
     folder = formatting.directory
     assert said == f"ottla format: {folder} holds a cluster: `ottla --data {folder}` starts it\n"
     assert formatting.files() == ["cluster.json"]
+
+
+def test_what_nobody_can_be_told_is_one_line(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ottla", "format", "--data", str(tmp_path / "data")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["ottla format: [Errno 28] No space left on device"]

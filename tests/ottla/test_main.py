@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from compat.probe import answers_api_versions
+from compat.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_SECONDS = 30
@@ -101,6 +102,23 @@ def test_an_ephemeral_broker_leaves_nothing_behind(tmp_path: Path) -> None:
     assert started.line.endswith(f"data in {directory}\n")
     assert started.stop()[0] == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_standard_streams_it_serves_all_the_same(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ottla", "--port", "0", "--data", "data", "--ready-file", "ready"]
+    process = subprocess.Popen(
+        ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], cwd=tmp_path, env=environment({})
+    )
+    wait_until(lambda: (tmp_path / "ready").exists() or process.poll() is not None, "the broker is ready")
+    process.terminate()
+    assert process.wait(TIMEOUT_SECONDS) == 0
+    assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+
+
+def test_a_name_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    started = Started(tmp_path, "--port", "0", "--data", "ä", PYTHONIOENCODING="ascii")
+    assert started.line.endswith("/\\xe4\n")
+    assert started.stop()[0] == 0
 
 
 def test_a_place_for_temporary_directories_that_is_not_there_is_named(tmp_path: Path) -> None:
