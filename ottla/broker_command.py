@@ -120,10 +120,9 @@ def with_port(settings: Mapping[str, str], port: int) -> dict[str, str]:
 
     Where clients are told an address for that listener, its port changes, too.
     """
-    names = "controller.listener.names"
-    controllers = BrokerConfig(
-        {names: settings[names]} if names in settings else {}
-    ).controller_listener_names
+    given = BrokerConfig(settings)
+    controllers = given.controller_listener_names
+    settings = given.static  # with what stands elsewhere, which config.providers bring
     listeners = settings.get("listeners", "PLAINTEXT://:9092").split(",")
     chosen = next((name for name in map(name_of, listeners) if name and name not in controllers), None)
     changed = {"listeners": listeners}

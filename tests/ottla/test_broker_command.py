@@ -106,6 +106,19 @@ def test_the_port_is_that_of_the_first_listener_for_clients(settings: dict[str, 
     assert with_port(settings, 5) == {"listeners": listeners}
 
 
+def test_a_listener_that_a_provider_brings_gets_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHERE", "PLAINTEXT://127.0.0.1:9092")
+    java_class = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    settings = {
+        "config.providers": "env",
+        "config.providers.env.class": java_class,
+        "listeners": "${env:WHERE}",
+        "advertised.listeners": "${env:WHERE}",
+    }
+    config = checked_config(settings, 0)
+    assert [address.port for address in (*config.broker_listeners, *config.advertised_brokers)] == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("address", "text"),
     [
