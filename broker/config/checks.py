@@ -325,6 +325,13 @@ def check_is_served(config: BrokerConfig) -> None:
         raise ConfigError(
             "a broker among others has to say where it is reached: set listeners, or advertised.listeners"
         )
+    for setting, directories in (
+        ("log.dirs", config.log_directories),
+        ("metadata.log.dir", [config.metadata_directory]),
+    ):
+        for directory in directories:
+            if not directory or "\0" in directory:
+                raise ConfigError(f"{setting}: {directory!r} can be no directory")
     for setting, addresses in (
         ("listeners", config.listeners),
         ("advertised.listeners", config.advertised_listeners or []),

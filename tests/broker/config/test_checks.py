@@ -78,6 +78,8 @@ def test_no_settings_at_all_are_enough() -> None:
         ({"process.roles": "broker"}, "a broker among others has to say where it is reached"),
         ({"controller.quorum.voters": "1@a:1,2@b:2"}, "controller.quorum.voters"),
         ({"listeners": "PLAINTEXT://:70000"}, "listeners: PLAINTEXT://:70000"),
+        ({"log.dirs": "/a,/b\0c"}, "log.dirs: "),
+        ({"metadata.log.dir": ""}, "metadata.log.dir: "),
         (
             {"listeners": "SSL://:9092", "inter.broker.listener.name": "SSL"},
             "listeners: SSL://:9092 asks for SSL",
