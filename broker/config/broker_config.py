@@ -211,9 +211,23 @@ class BrokerConfig:
 
     @property
     def advertised_controllers(self) -> list[ListenerAddress]:
-        """The addresses that this controller registers: each as advertised, or else as it listens."""
+        """The addresses that this controller registers: each as advertised, or else as it listens.
+
+        One that listens everywhere is, if it is the first, where ``controller.quorum.voters`` says it is.
+        """
         advertised = {address.name: address for address in self.advertised_listeners or ()}
-        return [advertised.get(address.name, address) for address in self.controller_listeners]
+        return [
+            advertised.get(address.name) or self._as_voter(address) for address in self.controller_listeners
+        ]
+
+    def _as_voter(self, address: ListenerAddress) -> ListenerAddress:
+        if address.name == self.controller_listener_names[0] and address.host in ("", "0.0.0.0"):
+            for voter in self.get("controller.quorum.voters"):
+                number, _, place = voter.partition("@")
+                if int(number) == self.node_id:
+                    host, _, port = place.rpartition("://")[2].rpartition(":")
+                    return address._replace(host=host.strip("[]"), port=int(port))
+        return address
 
     @property
     def inter_broker_listener_name(self) -> str:

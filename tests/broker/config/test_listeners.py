@@ -45,6 +45,23 @@ def test_listeners_for_clients_and_for_the_controller() -> None:
     assert config.inter_broker_listener_name == "B"
 
 
+def test_a_controller_that_listens_everywhere_is_where_the_voters_say_it_is() -> None:
+    settings = {
+        "node.id": "2",
+        "controller.quorum.voters": "1@a:1,2@[::1]:7",
+        "listeners": "PLAINTEXT://:9092,C://0.0.0.0:9093,D://:9094",
+        "controller.listener.names": "C,D",
+    }
+
+    def registered(more: dict[str, str]) -> list[str]:
+        return [str(address) for address in BrokerConfig({**settings, **more}).advertised_controllers]
+
+    assert registered({}) == ["C://[::1]:7", "D://:9094"]
+    assert registered({"node.id": "3"}) == ["C://0.0.0.0:9093", "D://:9094"]
+    assert registered({"listeners": "C://b:9093,D://:9094"}) == ["C://b:9093", "D://:9094"]
+    assert registered({"advertised.listeners": "C://x:1"}) == ["C://x:1", "D://:9094"]
+
+
 def test_nothing_is_advertised_unless_it_is_said() -> None:
     assert BrokerConfig({}).advertised_listeners is None
     assert BrokerConfig({}).inter_broker_listener_name == "PLAINTEXT"
