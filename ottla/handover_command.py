@@ -1,6 +1,7 @@
 """``ottla handover``: let another node of the cluster be the controller."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -48,16 +49,24 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--to", required=True, type=int, metavar="ID", help="the node that is to lead")
     parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to try; default: 60"
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="how long to try; default: 60"
     )
     return parser.parse_args(arguments)
 
 
 def _address(text: str) -> Address:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT")
     return Address(host.strip("[]"), int(port))
+
+
+def seconds(text: str) -> float:
+    """``text`` as a time to wait; ``ValueError`` if it is none."""
+    count = float(text)
+    if not count >= 0:  # NaN is not
+        raise ValueError(text)
+    return count
 
 
 async def _run(handover: Handover, timeout_seconds: float) -> None:
@@ -66,5 +75,8 @@ async def _run(handover: Handover, timeout_seconds: float) -> None:
 
 
 def _say(text: str) -> None:
-    write_line(text)
-    sys.stdout.flush()
+    try:
+        write_line(text)
+        sys.stdout.flush()
+    except OSError:  # nobody reads any more: no reason to leave the rest undone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,6 @@
 """The steps of handing over, against a cluster that answers by script."""
 
+import os
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import trio
 from broker.network.call import Address
 from broker.network.node_client import NodeUnreachable
 from ottla.handover import Handover, HandoverRefused
-from ottla.handover_command import hand_over
+from ottla.handover_command import _say, hand_over
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from protocol.messages.describe_cluster import (
@@ -278,11 +279,25 @@ class TestCommand:
         assert hand_over(options) == 1
         assert "do it again" in capsys.readouterr().err
 
-    @pytest.mark.parametrize("wrong", ["nowhere", ":9092", "host:x"])
+    @pytest.mark.parametrize("wrong", ["nowhere", ":9092", "host:x", "host:65536", "host:²"])
     def test_an_address_has_a_port(self, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             hand_over(["--bootstrap-server", wrong, "--to", "2"])
         assert "no HOST:PORT" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("wrong", ["-1", "nan", "soon"])
+    def test_it_tries_for_some_time(self, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            hand_over(["--bootstrap-server", "host:1", "--to", "2", "--timeout", wrong])
+        assert "invalid seconds value" in capsys.readouterr().err
+
+    def test_it_goes_on_when_nobody_reads_any_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "w") as unheard:
+            monkeypatch.setattr("sys.stdout", unheard)
+            _say("step 1")
+            _say("step 2")
 
     def test_it_says_why_it_is_not_done(self, capsys: pytest.CaptureFixture[str]) -> None:
         with socket.socket() as nobody:
