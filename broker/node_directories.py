@@ -12,7 +12,7 @@ from broker.raft.voters import VoterEndpoint
 from broker.services import Services
 from protocol.uuids import is_reserved, uuid_to_text
 from storage import paths
-from storage.errors import DiskFailure
+from storage.errors import CorruptFile, DiskFailure, StorageError
 from storage.filesystem import FileSystem
 from storage.log_directory import LogDirectory
 from storage.node_files import MetaProperties, read_meta_properties
@@ -25,7 +25,7 @@ class NodeDirectories:
     """What this process holds, and what it could not use."""
 
     def __init__(
-        self, metadata: LogDirectory, online: Sequence[LogDirectory], offline: dict[str, DiskFailure]
+        self, metadata: LogDirectory, online: Sequence[LogDirectory], offline: dict[str, StorageError]
     ) -> None:
         self.metadata = metadata
         """Holds the metadata log.  It may be one of those that hold partitions, or stand apart."""
@@ -55,7 +55,7 @@ def hold_directories(
     all_paths = list(dict.fromkeys([metadata_path, *partition_paths]))
     _check_distinct(partition_paths)
     held: dict[str, LogDirectory] = {}
-    offline: dict[str, DiskFailure] = {}
+    offline: dict[str, StorageError] = {}
     try:
         for path in all_paths:
             try:
@@ -68,7 +68,7 @@ def hold_directories(
                     open_files_max=max(open_files_max // len(all_paths), 1),
                     producer_expiration_ms=config.get("producer.id.expiration.ms"),
                 )
-            except DiskFailure as failure:
+            except (DiskFailure, CorruptFile) as failure:  # CorruptFile: meta.properties, as in Kafka
                 if path == metadata_path:
                     raise
                 services.log.error(f"log directory {path} is offline: {failure}")

@@ -8,7 +8,7 @@ from broker import limits
 from broker.errors import ErrorCode, KafkaError
 from protocol.uuids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from storage.checkpoints import Replica
-from storage.errors import DiskFailure
+from storage.errors import DiskFailure, StorageError
 from storage.log_directory import LogDirectory
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Places:
         return self._directories.online
 
     @property
-    def offline(self) -> dict[str, DiskFailure]:
+    def offline(self) -> dict[str, StorageError]:
         """Those that cannot, by their paths."""
         return self._directories.offline
 

@@ -16,7 +16,7 @@ from broker.node_directories import NodeDirectories, cordoned_ids, hold_director
 from broker.raft.voters import VoterEndpoint
 from broker.services import Services
 from protocol.uuids import LOST_DIRECTORY
-from storage.errors import DirectoryLocked, DiskFailure, UnexpectedDirectory
+from storage.errors import CorruptFile, DirectoryLocked, DiskFailure, UnexpectedDirectory
 from storage.memory_filesystem import MemoryFileSystem
 from storage.node_files import MetaProperties, write_meta_properties
 
@@ -174,6 +174,20 @@ class TestFailures:
             assert [directory.path for directory in directories.online] == [A]
             assert list(directories.offline) == [B]
         assert "log directory /b is offline" in node.lines.getvalue()
+
+    @pytest.mark.parametrize(
+        "text", [b"version=7\ncluster.id=c\nnode.id=1\n", b"version=1\nnode.id=1\n", b"\xff"]
+    )
+    def test_one_that_does_not_say_whose_it_is_is_left_out(self, node: Node, text: bytes) -> None:
+        with node.started():
+            pass
+        node.file_system.replace_file(f"{B}/meta.properties", text, sync=True)
+        with node.started() as directories:
+            assert [directory.path for directory in directories.online] == [A]
+            assert list(directories.offline) == [B]
+        assert "log directory /b is offline: /b/meta.properties: " in node.lines.getvalue()
+        node.file_system.replace_file(f"{A}/meta.properties", text, sync=True)
+        refuse(node, CorruptFile, "/a/meta.properties")
 
     def test_the_one_of_the_metadata_is_needed(self, node: Node) -> None:
         with node.started():
