@@ -97,6 +97,9 @@ def _format(options: argparse.Namespace) -> list[str]:
     levels = _levels(options.feature)
     metadata_version = _metadata_version(options.release_version, levels)
     is_dynamic = _is_dynamic(config, options.standalone, levels)
+    is_controller = "controller" in config.get("process.roles")
+    if options.standalone and not is_controller:
+        raise FormatError("You can only use --standalone on a controller.")
     identifiers = Identifiers()
     file_system = RealFileSystem()
     metadata_directory = os.path.abspath(config.metadata_directory)
@@ -118,7 +121,6 @@ def _format(options: argparse.Namespace) -> list[str]:
             )
     if not blank:
         return ["All of the log directories are already formatted."]
-    is_controller = "controller" in config.get("process.roles")
     if options.no_initial_controllers and (options.standalone or not is_dynamic):
         raise FormatError(
             "who votes is said by --standalone, by controller.quorum.voters, or by the others of the cluster "

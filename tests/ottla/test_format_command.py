@@ -69,6 +69,12 @@ def test_a_broker_has_no_settings_for_the_cluster(formatting: Formatting) -> Non
     assert formatting.files() == ["meta.properties"]
 
 
+def test_a_broker_is_no_controller_of_its_own(formatting: Formatting) -> None:
+    status, said = formatting.run("-t", ID, "--node-id", "2", "--standalone", *BROKER)
+    assert (status, said) == (1, "ottla format: You can only use --standalone on a controller.\n")
+    assert formatting.files() == []
+
+
 def test_a_broker_does_not_begin_a_cluster(formatting: Formatting) -> None:
     assert formatting.run("--node-id", "2", *BROKER) == (
         1,
