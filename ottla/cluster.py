@@ -269,6 +269,22 @@ class Node:
         self._pid_file.unlink(missing_ok=True)  # the number may be another process's some day
 
 
+class _Held:
+    """The lock of a cluster's folder, which all objects of a process share while any of them lives.
+
+    If each had opened the file, the first that goes would take the lock from all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        weakref.finalize(self, os.close, descriptor)
+        self.is_ours = _lock(descriptor)
+
+
+_HELD: Final = weakref.WeakValueDictionary[tuple[int, int], _Held]()
+"""By device and inode: the folder may be removed, and made again."""
+
+
 class Cluster:
     """Nodes that know each other.  As a context manager it starts them all, and stops them at the end."""
 
@@ -477,13 +493,16 @@ class Cluster:
 
     def _take_lock(self) -> None:
         """Have the cluster for this process, as long as this object lives."""
+        path = self.folder / LOCK
         try:
-            lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            path.touch(0o644)
+            place = path.stat()
+            held = _HELD.get((place.st_dev, place.st_ino)) or _Held(path)
         except OSError as error:
             raise ClusterError(f"{self.folder} cannot be used: {error.strerror or error}") from error
-        weakref.finalize(self, os.close, lock)
-        if not _lock(lock):
+        if not held.is_ours:
             raise ClusterError(f"the cluster in {self.folder} runs already")
+        self._held = _HELD[place.st_dev, place.st_ino] = held
 
     def _write(self, description: Mapping[str, Any]) -> None:
         try:

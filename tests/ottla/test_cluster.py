@@ -1,8 +1,10 @@
+import gc
 import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -183,6 +185,24 @@ def test_a_description_of_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text("")
     with pytest.raises(ClusterError, match=r"cluster\.json cannot be read"):
         Cluster(tmp_path)
+
+
+def test_it_stays_this_process_while_anything_of_it_lives(tmp_path: Path) -> None:
+    def another_process() -> str:
+        ask = f"from ottla.cluster import Cluster, ClusterError\ntry: Cluster({str(tmp_path)!r})\n"
+        ask += "except ClusterError as error: print(error)"
+        return subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True).stdout
+
+    cluster = Cluster(tmp_path, 1, environment=ENVIRONMENT)
+    with pytest.raises(ClusterError, match="holds a cluster of 1 nodes"):
+        Cluster(tmp_path, 2, environment=ENVIRONMENT)
+    again = Cluster(tmp_path, environment=ENVIRONMENT)
+    del again
+    gc.collect()
+    assert another_process() == f"the cluster in {tmp_path} runs already\n"
+    del cluster
+    gc.collect()
+    assert another_process() == ""
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
