@@ -121,10 +121,10 @@ def _format(options: argparse.Namespace) -> list[str]:
             )
     if not blank:
         return ["All of the log directories are already formatted."]
-    if options.no_initial_controllers and (options.standalone or not is_dynamic):
+    if options.no_initial_controllers and options.standalone:
         raise FormatError(
-            "who votes is said by --standalone, by controller.quorum.voters, or by the others of the cluster "
-            "(--no-initial-controllers): choose one"
+            "who votes is said by --standalone, or by the others of the cluster (--no-initial-controllers): "
+            "choose one"
         )
     if options.no_initial_controllers and cluster_id is None:
         raise FormatError("a cluster that has controllers has an id: give it, --cluster-id")
@@ -136,7 +136,7 @@ def _format(options: argparse.Namespace) -> list[str]:
         metadata_version=metadata_version,
         controller_endpoints=_endpoints(config) if is_dynamic else (),
         feature_levels=levels,
-        joins=options.no_initial_controllers,
+        joins=options.no_initial_controllers and is_dynamic,
     )
     format_directories(
         file_system,

@@ -69,6 +69,18 @@ def test_a_broker_has_no_settings_for_the_cluster(formatting: Formatting) -> Non
     assert formatting.files() == ["meta.properties"]
 
 
+def test_voters_that_the_settings_name_are_no_initial_controllers(formatting: Formatting) -> None:
+    voters = (
+        *("--override", "controller.quorum.voters=1@127.0.0.1:9093", "--override", "node.id=1"),
+        *("--override", "controller.listener.names=CONTROLLER"),
+        *("--override", "listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093"),
+    )
+    status, said = formatting.run("-t", ID, "--no-initial-controllers", *voters)
+    assert status == 0
+    assert said.startswith(f"Formatted metadata directory {formatting.directory} ")
+    assert len(formatting.files()) == 2
+
+
 def test_a_broker_is_no_controller_of_its_own(formatting: Formatting) -> None:
     status, said = formatting.run("-t", ID, "--node-id", "2", "--standalone", *BROKER)
     assert (status, said) == (1, "ottla format: You can only use --standalone on a controller.\n")
