@@ -94,7 +94,8 @@ def recover_log(
 
     ``names`` are those of the files in the directory.  At the first damaged batch the log is cut, and later
     segments are removed; ``report`` says so.  What lies in older segments is trusted, as long as they have
-    their indexes: it was fsynced.  ``note_checked`` is told of bytes as they are checked.
+    their indexes: it was fsynced.  Where one of these is damaged all the same, it loses its end, but what
+    follows stays, as in Kafka.  ``note_checked`` is told of bytes as they are checked.
 
     The producers have up to five batches each, of which the files remember one: so one that had five
     requests under way can go on.
@@ -109,6 +110,7 @@ def recover_log(
     segments = list_segments(services, directory, names, config, now_ms)
     epochs_path = os.path.join(directory, paths.LEADER_EPOCHS)
     stored_epochs: tuple[tuple[int, int], ...] | None = None  # damaged: to be replaced in any case
+    flushed_to = recovery_point
     try:
         epochs = LeaderEpochs(
             read_epochs(services.file_system, epochs_path) if paths.LEADER_EPOCHS in names else ()
@@ -153,7 +155,7 @@ def recover_log(
             end_offset = recover_segment(
                 services, segment, names, epochs, producers, log_start, may_cut, later, note_checked
             )
-            if segment.size_bytes == size:
+            if segment.size_bytes == size or (later and later[0].base_offset <= flushed_to):
                 if later:
                     segment.seal()
                     if number < trusted:  # and will be again

@@ -132,9 +132,38 @@ def test_older_segments_are_trusted_below_the_recovery_point() -> None:
     file.pwrite(b"\xee", file.size() - 1)
     assert recover(world, recovery_point=bases[2]).log_end == 20
     assert world.reports == []
-    assert recover(world, recovery_point=bases[1]).log_end == bases[1] - 1, (
+    log = recover(world, recovery_point=bases[1])
+    offsets = [offset for offset, _ in values(read_all(log))]
+    assert offsets == [*range(bases[1] - 1), *range(bases[1], 20)], (
         "a segment that ends at the recovery point may have been sealed after the last fsync"
     )
+
+
+@pytest.mark.parametrize("was_clean", [False, True])
+def test_what_follows_a_damage_below_the_recovery_point_stays(was_clean: bool) -> None:
+    """It was safe; Kafka, too, cuts nothing but the segment whose index is missing."""
+    world, _ = crashed(*plain(20))
+    recover(world).close()
+    bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
+    file = world.memory.open(LOG.format(bases[1]))
+    file.pwrite(b"\xee", file.size() - 1)
+    world.memory.remove(f"{DIRECTORY}/{bases[1]:020d}.index")
+    for _ in range(2):
+        log = world.open(CONFIG, was_clean=was_clean, recovery_point=20)
+        offsets = [offset for offset, _ in values(read_all(log))]
+        assert offsets == [*range(bases[2] - 1), *range(bases[2], 20)]
+        assert log.leader_epochs.latest == 19
+
+
+def test_a_damaged_epoch_file_does_not_make_safe_records_go() -> None:
+    world, _ = crashed(*plain(20))
+    bases = [int(name[:20]) for name in world.names() if name.endswith(".log")]
+    file = world.memory.open(LOG.format(bases[1]))
+    file.pwrite(b"\xee", file.size() - 1)
+    world.memory.open(f"{DIRECTORY}/leader-epoch-checkpoint", create=True).pwrite(b"0\n7\n", 0)
+    log = recover(world, recovery_point=20)
+    offsets = [offset for offset, _ in values(read_all(log))]
+    assert offsets == [*range(bases[2] - 1), *range(bases[2], 20)]
 
 
 def test_older_segments_without_an_index_are_not_trusted() -> None:
