@@ -50,10 +50,11 @@ def offset_name(offset: int) -> str:
 def parse_offset_name(name: str, suffix: str) -> int | None:
     """The offset in a file name like ``00000000000000000042.log``, or None for another name.
 
-    No file of a log has a number for a name that is too large for an offset.
+    No file of a log has a number for a name that is too large for an offset, or is written otherwise:
+    ``42.log`` is somebody else's.
     """
     digits = name.removesuffix(suffix)
-    if len(digits) == len(name) or not (digits.isascii() and digits.isdigit()):
+    if len(digits) == len(name) or len(digits) != 20 or not (digits.isascii() and digits.isdigit()):
         return None
     offset = int(digits)
     return offset if offset <= OFFSET_MAX else None

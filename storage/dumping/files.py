@@ -81,7 +81,9 @@ def _find(name: str) -> Show | None:
     if name.endswith(paths.SNAPSHOT):
         return _dump_metadata_snapshot
     for suffix, show in _BY_SUFFIX.items():
-        if paths.parse_offset_name(name, suffix) is not None:
+        # A copy may have a shorter name; Kafka's tool takes it, too.
+        full_name = name.rjust(len(paths.offset_name(0) + suffix), "0")
+        if name != suffix and paths.parse_offset_name(full_name, suffix) is not None:
             return show
     return None
 

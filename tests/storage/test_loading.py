@@ -116,15 +116,16 @@ def test_index_files_without_a_segment_are_removed() -> None:
     assert "notes.txt" in world.names()
 
 
-def test_files_with_a_number_that_is_no_offset_are_left_alone() -> None:
+@pytest.mark.parametrize("number", ["9" * 20, "2024", "0" * 21])
+def test_files_with_a_number_that_is_no_offset_are_left_alone(number: str) -> None:
     world = closed(3)
     for suffix in (".log", ".index", ".snapshot"):
-        world.memory.open(f"{DIRECTORY}/{'9' * 20}{suffix}", create=True)
+        world.memory.open(f"{DIRECTORY}/{number}{suffix}", create=True)
     log = world.open(CONFIG)
     log.append_as_leader(batch(b"next"), 0, now_ms=0)
     log.close()
     assert world.open(CONFIG, was_clean=False).log_end == 4
-    assert f"{'9' * 20}.log" in world.names()
+    assert {f"{number}{suffix}" for suffix in (".log", ".index", ".snapshot")} <= set(world.names())
 
 
 def test_a_missing_offset_index_is_rebuilt() -> None:

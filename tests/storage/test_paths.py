@@ -8,6 +8,8 @@ def test_segment_files_are_named_after_twenty_digits() -> None:
     assert paths.parse_offset_name("leader-epoch-checkpoint", ".log") is None
     assert paths.parse_offset_name("٣.log", ".log") is None
     assert paths.parse_offset_name("09223372036854775807.log", ".log") == (1 << 63) - 1
+    for unusual in ("42.log", "000000000000000000042.log"):
+        assert paths.parse_offset_name(unusual, ".log") is None, unusual
     for too_large in ("09223372036854775808.log", "99999999999999999999.log"):
         assert paths.parse_offset_name(too_large, ".log") is None, too_large
 

@@ -82,6 +82,11 @@ def test_every_codec_is_read(directory: Directory) -> None:
     ]
 
 
+def test_a_copy_may_have_a_short_name(directory: Directory) -> None:
+    directory.put(f"{DATA}/5.log", bytes(build_batch([(TIME, b"k", b"v", ())], base_offset=5)))
+    assert [item["kind"] for item in dump(directory, f"{DATA}/5.log", RECORDS)] == ["batch", "record"]
+
+
 def test_what_is_no_text_is_shown_as_base64(directory: Directory) -> None:
     path = f"{DATA}/00000000000000000005.log"
     headers = ((b"h", None), (b"i", b"\xff"))
