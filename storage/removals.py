@@ -60,11 +60,18 @@ class Removals:
 
 
 def _remove(file_system: FileSystem, due: list[str]) -> None:
+    """Remove all of these that can be; raises the first OSError in the end."""
+    failure: OSError | None = None
     for path in due:
-        if os.path.basename(path).endswith(paths.DELETED):
-            try:
-                file_system.remove(path)
-            except FileNotFoundError:
-                pass  # its folder was deleted meanwhile
-        else:
-            file_system.remove_tree(path)
+        try:
+            if os.path.basename(path).endswith(paths.DELETED):
+                try:
+                    file_system.remove(path)
+                except FileNotFoundError:
+                    pass  # its folder was deleted meanwhile
+            else:
+                file_system.remove_tree(path)
+        except OSError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure

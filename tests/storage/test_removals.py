@@ -1,3 +1,7 @@
+from errno import EPERM
+
+import pytest
+
 from storage.memory_filesystem import MemoryFileSystem
 from storage.removals import Removals
 
@@ -46,3 +50,17 @@ def test_a_marked_file_may_have_gone_with_its_folder() -> None:
     assert remove is not None
     remove()
     assert memory.list_names("t-0.f-delete") == ["a.deleted"]
+
+
+def test_what_cannot_be_removed_does_not_keep_the_others() -> None:
+    memory = MemoryFileSystem()
+    removals = Removals(memory)
+    for name in ("a", "b", "c"):
+        memory.open(name, create=True)
+        removals.mark_file(name, due_ms=0)
+    memory.refuse("remove", EPERM, path_suffix="a.deleted")
+    remove = removals.begin(0)
+    assert remove is not None
+    with pytest.raises(PermissionError):
+        remove()
+    assert memory.list_names("") == ["a.deleted"]
