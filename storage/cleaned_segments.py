@@ -71,7 +71,7 @@ def _note_all_keys(
 ) -> None:
     transactions = Transactions(each for each in aborted if each.last_offset >= job.first_dirty)
     ends = [after.base_offset for _, after in pairwise(segments)] + [job.upper]
-    for segment, end in zip(segments, ends, strict=True):
+    for segment, end in zip(segments, ends, strict=False):  # there may be no segment any more
         if end <= job.first_dirty:
             continue
         for place, batch in _read(segment, segment.offset_index.lookup(job.first_dirty), moved):

@@ -12,7 +12,7 @@ from protocol.records.batch import read_batches
 from protocol.records.builder import build_batch
 from protocol.stored.metadata_records import ConfigRecord
 from storage.checkpoints import read_offsets
-from storage.cleaner import Cleaned, CleaningJob
+from storage.cleaner import Cleanable, Cleaned, CleaningJob
 from storage.errors import DiskFailure
 from storage.memory_filesystem import MemoryFileSystem
 from storage.partition_log import PartitionLog
@@ -296,6 +296,26 @@ async def test_a_topic_may_be_deleted_while_it_is_flushed(
         monkeypatch.setattr(broker.partitions, "flush", flush)
         await pass_time(broker, 31_000)
         assert "compacted" not in broker.lines.getvalue()
+
+
+async def test_all_that_was_dirty_may_be_deleted_before_it_is_cleaned(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By retention, say, if the topic is not compacted any more."""
+    async with one_broker() as broker:
+        broker.create_topic("t", settings=COMPACTED)
+        write_keys(broker, "t", 7)
+        right = PartitionLog.begin_cleaning
+
+        def begin_cleaning(log: PartitionLog, cleanable: Cleanable, **settings: Any) -> CleaningJob:
+            log.delete_records_before(log.segments[-1].base_offset)
+            log.delete_expired_segments(now_ms=broker.clock.now_ms())
+            return right(log, cleanable, **settings)
+
+        monkeypatch.setattr(PartitionLog, "begin_cleaning", begin_cleaning)
+        await pass_time(broker, 31_000)
+        assert "compacted" not in broker.lines.getvalue()
+        assert len(offsets(broker, "t")) == 1
 
 
 async def test_a_disk_that_cannot_be_read_now_is_tried_again(autojump_clock: MockClock) -> None:
