@@ -27,6 +27,8 @@ class DirectoryCheckpoints:
         self._begun = 0
         self._written: dict[str, int] = {}
         """The number of the checkpoint that each file holds."""
+        self._late: set[str] = set()
+        """Files that could not be written; the next checkpoint writes them, too."""
         self.recovery_points = self._read(paths.RECOVERY_POINTS)
         self.log_starts = self._read(paths.LOG_STARTS)
         self.high_watermarks = self._read(paths.HIGH_WATERMARKS)
@@ -80,22 +82,38 @@ class DirectoryCheckpoints:
         Raises DiskFailure.
         """
         names = (paths.RECOVERY_POINTS, paths.HIGH_WATERMARKS, paths.CLEANER_OFFSETS)
-        lowered = [name for name in names if self._files[name].get(replica, 0) > log_end]
+        lowered = {name: offset for name in names if (offset := self._files[name].get(replica, 0)) > log_end}
+        if not lowered:
+            return
         for name in lowered:
             self._files[name][replica] = log_end
-        self.begin(*lowered)()
+        try:
+            self.begin(*lowered)()
+        except DiskFailure:
+            for name, offset in lowered.items():  # or the next attempt would find nothing to write
+                self._files[name][replica] = offset
+            raise
 
     def begin(self, *names: str) -> Callable[[], None]:
         """Take down what these files shall say; calling the answer writes them, and raises DiskFailure."""
         with self._begin_lock:  # a later number must not go with an earlier content
             # Of copies: threads may add to them.
-            contents = {name: format_offsets(dict(self._files[name])) for name in names}
+            contents = {
+                name: format_offsets(dict(self._files[name])) for name in dict.fromkeys((*names, *self._late))
+            }
+            self._late.clear()
             self._begun += 1
             number = self._begun
 
         def write() -> None:
-            for name, content in contents.items():
-                self._write(name, content, number)
+            left = list(contents)
+            try:
+                for name, content in contents.items():
+                    self._write(name, content, number)
+                    left.remove(name)
+            finally:
+                with self._begin_lock:
+                    self._late.update(left)
 
         return write
 

@@ -102,3 +102,28 @@ def test_what_recovery_has_cut_is_not_beyond_its_end(file_system: MemoryFileSyst
     assert read(file_system, paths.RECOVERY_POINTS) == read(file_system, paths.HIGH_WATERMARKS)
     assert written.recovery_points == {REPLICA: 5}
     assert written.log_starts == {REPLICA: 7}
+
+
+def test_what_could_not_be_written_goes_with_the_next(file_system: MemoryFileSystem) -> None:
+    """Nobody else may think of it again: that a log was cut is forgotten once it has been taken down."""
+    written = checkpoints(file_system)
+    written.cleaner_offsets[REPLICA] = 3
+    write = written.begin(paths.RECOVERY_POINTS, paths.CLEANER_OFFSETS)
+    file_system.refuse("write", errno.ENOSPC, path_suffix=f"{paths.RECOVERY_POINTS}.tmp")
+    with pytest.raises(DiskFailure):
+        write()
+    written.begin(paths.RECOVERY_POINTS)()
+    assert read(file_system, paths.CLEANER_OFFSETS) == "0\n1\nt 0 3\n"
+    file_system.remove(f"data/{paths.CLEANER_OFFSETS}")
+    written.begin(paths.RECOVERY_POINTS)()
+    assert not file_system.exists(f"data/{paths.CLEANER_OFFSETS}"), "once is enough"
+
+
+def test_what_recovery_has_cut_is_told_by_the_next_attempt(file_system: MemoryFileSystem) -> None:
+    written = checkpoints(file_system)
+    written.recovery_points[REPLICA] = 7
+    file_system.refuse("write", errno.ENOSPC, path_suffix=".tmp")
+    with pytest.raises(DiskFailure):
+        written.note_cut(REPLICA, 5)
+    written.note_cut(REPLICA, 5)
+    assert read(file_system, paths.RECOVERY_POINTS) == "0\n1\nt 0 5\n"
