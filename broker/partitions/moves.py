@@ -282,10 +282,11 @@ class ReplicaMoves:
         """Copy a piece; whether that was all there was when it began."""
         source, future = move.source, move.future
         now_ms = self._services.clock.now_ms()
-        while move.cut_to is not None:
-            end, move.cut_to = move.cut_to, None
-            if end < future.log_end:
+        while (end := move.cut_to) is not None:
+            if end <= future.log_end:  # also where only the checkpoint behind an earlier attempt is missing
                 await self._cut(move.target, future, end)
+            if move.cut_to == end:
+                move.cut_to = None
         if future.log_end < source.log_start:
             future.truncate_fully_and_start_at(source.log_start, now_ms=now_ms)
         found = source.read(future.log_end, COPY_BYTES)
@@ -337,11 +338,16 @@ class ReplicaMoves:
             (move.target, move.target.sync),
             (move.target, move.target.begin_checkpoint()),
         ):
-            try:
-                await self._services.run_blocking(write)
-            except DiskFailure as failure:
-                if not self._manager.note_failure(directory, failure):
-                    raise
+            while True:
+                try:
+                    await self._services.run_blocking(write)
+                    break
+                except DiskFailure as failure:
+                    if self._manager.note_failure(directory, failure):
+                        break
+                    if not failure.lacks_descriptor:
+                        raise
+                    await trio.sleep(RETRY_SECONDS)  # here: the copy must not be put in its place twice
 
     async def _equalize(self, move: Move) -> None:
         """Copy and fsync until both have the same; nothing can come between that and what follows."""

@@ -13,7 +13,7 @@ from broker.partitions import moves
 from protocol.error_codes import ErrorCode
 from protocol.errors import KafkaError
 from storage.errors import DiskFailure
-from storage.partition_log import FlushJob
+from storage.partition_log import FlushJob, PartitionLog
 from tests.broker.partitions.one_broker import NODE_ID, directory_id, settle
 from tests.broker.partitions.test_fetcher import LEADER, OTHER, Scene, same, scene
 from tests.storage.builders import World
@@ -94,7 +94,11 @@ async def test_a_replica_moves_though_something_comes_during_each_fsync(
         assert same(it.log("t"), it.leader.logs[topic_id, 0])
 
 
-async def test_a_copy_follows_what_is_cut(clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("refused", [None, "before the cut", "behind the cut", "behind the move"])
+async def test_a_copy_follows_what_is_cut(
+    clock: MockClock, monkeypatch: pytest.MonkeyPatch, refused: str | None
+) -> None:
+    """Also if a checkpoint cannot be written at first, because descriptors are short for a moment."""
     monkeypatch.setattr(moves, "COPY_BYTES", 100)
     async with scene(paths=PATHS) as it:
         topic_id = await followed(it, 30)
@@ -105,13 +109,24 @@ async def test_a_copy_follows_what_is_cut(clock: MockClock, monkeypatch: pytest.
             other.append((topic_id, 0), b"other %d" % number, epoch=1)
         it.broker.hold_commands()
         await it.broker.partitions.moves.move(("t", 0), B)
-        await settle()  # all is copied, and the controller has yet to say yes
-        assert home(it) == A
+        future: PartitionLog | None = None
+        while future is None or future.log_end < 30:
+            await trio.sleep(0.1)
+            future = it.broker.partitions.places.at(B).future_log("t", 0)
+        assert home(it) == A, "all is copied, and the controller has yet to say yes"
+        if refused is not None:
+            it.broker.file_system.refuse(
+                "open",
+                errno.EMFILE,
+                path_suffix="/b/recovery-point-offset-checkpoint.tmp",
+                after=["before the cut", "behind the cut", "behind the move"].index(refused),
+            )
         it.change_leader(topic_id, OTHER)
         await trio.sleep(1)
         assert same(it.log("t"), other.logs[topic_id, 0])
         it.broker.release_commands()
         await trio.sleep(5)
+        assert not it.broker.file_system.refuses
         assert home(it) == B
         assert same(it.log("t"), other.logs[topic_id, 0])
 
