@@ -212,6 +212,8 @@ class ReplicaMoves:
         move = self._moves.get((log.topic, log.partition))
         if move is not None and move.source is log:
             move.cut_to = offset if move.cut_to is None else min(move.cut_to, offset)
+            if move.cleaned_to is not None:
+                move.cleaned_to = min(move.cleaned_to, offset)  # what comes there anew was never cleaned
 
     def directory_failed(self, directory: LogDirectory) -> None:
         """Give up what moves to a directory that is offline, or was to move away from it."""

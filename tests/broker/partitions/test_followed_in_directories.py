@@ -131,6 +131,33 @@ async def test_a_copy_follows_what_is_cut(
         assert same(it.log("t"), other.logs[topic_id, 0])
 
 
+@pytest.mark.parametrize("batches_at_once", [1, 100])
+async def test_what_comes_anew_where_a_log_was_cut_while_it_moved_is_not_clean(
+    clock: MockClock, monkeypatch: pytest.MonkeyPatch, batches_at_once: int
+) -> None:
+    async with scene(paths=PATHS) as it:
+        topic_id = await followed(it, 30)
+        places = it.broker.partitions.places
+        places.at(A).note_cleaned("t", 0, 25)
+        if batches_at_once == 1:  # then the copy has not come so far before the cut
+            monkeypatch.setattr(moves, "COPY_BYTES", 100)
+        other = it.nodes.leaders[OTHER]
+        for number in range(10):
+            other.append((topic_id, 0), b"%d" % number)
+        for number in range(40):
+            other.append((topic_id, 0), b"other %d" % number, epoch=1)
+        it.broker.hold_commands()
+        await it.broker.partitions.moves.move(("t", 0), B)
+        await settle()
+        it.change_leader(topic_id, OTHER)
+        await trio.sleep(1)
+        it.broker.release_commands()
+        await trio.sleep(5)
+        assert home(it) == B
+        assert same(it.log("t"), other.logs[topic_id, 0])
+        assert places.at(B).cleaner_offset("t", 0) == 10
+
+
 async def test_a_log_that_moves_while_it_is_about_to_be_cut_is_cut_where_it_is_then(
     clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
