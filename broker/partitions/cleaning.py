@@ -65,8 +65,8 @@ class Worker(WorkerProcess):
                     return Cleaned(*answer["cleaned"])
                 elif "failed" in answer:
                     raise CleaningFailed(answer["failed"], is_damage=answer["is_damage"])
-        except WorkerGone:
-            raise CleaningFailed("the worker process is gone", is_damage=False) from None
+        except WorkerGone as gone:
+            raise CleaningFailed(str(gone), is_damage=False) from None
 
 
 class LocalWorker:

@@ -170,8 +170,8 @@ class _Recovery:
                 producers: ProducerState | None = None
                 try:
                     producers = await self._check(worker, replica, directory)
-                except WorkerGone:
-                    self._services.log.warn("a process that checked logs has ended; its work is done here")
+                except WorkerGone as gone:
+                    self._services.log.warn(f"{gone}; the logs that it was to check are checked here")
                 except CorruptFile as damage:
                     directory.note_damage(*replica, damage)
                     self._report_failure(replica, damage)

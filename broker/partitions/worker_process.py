@@ -26,7 +26,10 @@ for it again: a fifth of the time that compressed batches take."""
 
 
 class WorkerGone(Exception):
-    """The process has ended in the middle of its job; the next job gets another one."""
+    """The process has ended in the middle of its job, or could not begin; the next job gets another one."""
+
+    def __init__(self, reason: str = "the worker process is gone") -> None:
+        super().__init__(reason)
 
 
 class WorkerProcess:
@@ -71,14 +74,17 @@ class WorkerProcess:
     async def _running_process(self) -> trio.Process:
         if self._process is None:
             self._received = b""
-            self._process = await trio.lowlevel.open_process(
-                [sys.executable, "-P", "-m", "storage.worker"],
-                stdin=-1,
-                stdout=-1,
-                env=ALLOCATOR | os.environ | {"PYTHONPATH": PACKAGES},
-                # Ctrl-C is the broker's affair, which ends this process when it has ended its own work.
-                start_new_session=True,
-            )
+            try:
+                self._process = await trio.lowlevel.open_process(
+                    [sys.executable, "-P", "-m", "storage.worker"],
+                    stdin=-1,
+                    stdout=-1,
+                    env=ALLOCATOR | os.environ | {"PYTHONPATH": PACKAGES},
+                    # Ctrl-C is the broker's affair, which ends this process when it has ended its own work.
+                    start_new_session=True,
+                )
+            except OSError as error:  # no descriptor, no memory, or no interpreter there any more
+                raise WorkerGone(f"the worker process cannot be started: {error}") from error
         return self._process
 
     async def close(self) -> None:

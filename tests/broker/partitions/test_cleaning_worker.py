@@ -1,5 +1,6 @@
 """The broker's side of the worker process: a real one, on a real disk."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,6 +75,20 @@ async def test_a_process_that_dies_fails_its_job_and_the_next_one_gets_another(l
             await trio.lowlevel.checkpoint()
         worker._process.kill()
     assert [failure.is_damage for failure in failures] == [False]
+    assert await clean(worker, log, job_for(log)) == 30
+    await worker.close()
+
+
+async def test_a_process_that_cannot_be_started_fails_its_job_only(
+    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python may have been replaced since the broker was started, or descriptors may be short."""
+    worker = Worker()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", "/nowhere/python")
+        with pytest.raises(CleaningFailed, match=r"cannot be started: .*/nowhere/python") as caught:
+            await clean(worker, log, job_for(log))
+    assert not caught.value.is_damage
     assert await clean(worker, log, job_for(log)) == 30
     await worker.close()
 

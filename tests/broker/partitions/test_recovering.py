@@ -173,7 +173,7 @@ async def test_a_process_that_dies_leaves_its_work_to_the_broker(
     monkeypatch.setattr("sys.executable", "/bin/false")
     disk = OnDisk(tmp_path, await crashed())
     text = await disk.recover()
-    assert "a process that checked logs has ended" in text
+    assert "the worker process is gone; the logs that it was to check are checked here" in text
     assert {log.log_end for log in disk.directory.logs} == {12}
 
 
