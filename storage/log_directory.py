@@ -36,7 +36,7 @@ from storage.partition_log import FlushJob, PartitionLog
 from storage.producer_state import ProducerState
 from storage.recovery import Cut
 from storage.recovery_job import RecoveryJob
-from storage.retention import may_have_expired
+from storage.retention import may_need_care
 from storage.segments import list_segments
 
 METADATA_TOPIC_ID = ONE_UUID
@@ -352,9 +352,7 @@ class LogDirectory:
             names = self.services.file_system.list_names(directory)
             segments = list_segments(self.services, directory, names, config, now_ms)
             try:
-                if config.compacts and len(segments) > 1:
-                    return True
-                return bool(segments) and may_have_expired(
+                return may_need_care(
                     segments, config, log_start=self._checkpoints.log_starts.get(replica, 0), now_ms=now_ms
                 )
             finally:

@@ -23,7 +23,7 @@ from storage.log_services import LogServices
 from storage.producer_replay import load_producers, read_marker
 from storage.producer_snapshot import ProducerSnapshots
 from storage.producer_state import ProducerState
-from storage.retention import Expired, count_expired
+from storage.retention import Expired, count_expired, may_need_care
 from storage.segment import FoundRecord, Run, Segment
 from storage.segments import create_segment
 from storage.stored_batches import read_batch_size
@@ -518,6 +518,16 @@ class PartitionLog:
             self.leader_epochs.truncate_from_start(start)
         self._drop(0, count, now_ms)
         return expired
+
+    def may_need_care(self, *, now_ms: int) -> bool:
+        """Whether retention or the cleaner may have work here, wherever the high watermark is.
+
+        Raises DiskFailure, CorruptLog.
+        """
+        try:
+            return may_need_care(self._segments, self.config, log_start=self.log_start, now_ms=now_ms)
+        except OSError as error:
+            raise DiskFailure(self.directory, "read", error) from error
 
     # Compaction
 

@@ -84,11 +84,13 @@ def count_expired(
     return Expired(below_start, too_large, first - below_start - too_large)
 
 
-def may_have_expired(
+def may_need_care(
     segments: Sequence[RetainedSegment], config: LogConfig, *, log_start: int, now_ms: int
 ) -> bool:
-    """Whether ``count_expired`` might find something, whatever the high watermark and the log end are."""
-    return (
+    """Whether retention or the cleaner may have work, wherever the high watermark and the log end are."""
+    if config.compacts and len(segments) > 1:
+        return True
+    return bool(segments) and (
         count_expired(
             segments, config, log_start=log_start, high_watermark=_ANY, log_end=_ANY, now_ms=now_ms
         ).total

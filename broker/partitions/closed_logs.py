@@ -1,4 +1,8 @@
-"""Logs that nobody has asked for since the start: which of them need retention or the cleaner."""
+"""Logs that nobody has asked for since the start: which of them need retention or the cleaner.
+
+Most are closed.  After an unclean stop they are open, and yet nobody leads them: their high watermarks are
+those of a checkpoint, and hold up both until somebody does.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
@@ -6,6 +10,7 @@ from typing import TYPE_CHECKING
 from broker.errors import KafkaError
 from storage.checkpoints import Replica
 from storage.config import LogConfig
+from storage.errors import StorageError
 from storage.partition_log import PartitionLog
 
 if TYPE_CHECKING:
@@ -19,19 +24,49 @@ GLANCES_AT_ONCE = 100
 async def find_closed_in_need(
     services: "Services", manager: "PartitionManager", *, compacts: bool
 ) -> AsyncIterator[PartitionLog]:
-    """Open those logs that seem to need retention or, if ``compacts``, the cleaner.
+    """Lead, and so open, those logs that seem to need retention or, if ``compacts``, the cleaner.
 
     The others, which may be thousands, stay closed: threads look at their files.
     """
+    for log in _recovered_in_need(services, manager, compacts):
+        if (found := _lead(manager, (log.topic, log.partition))) is not None:
+            yield found
     closed = [entry for entry in closed_replicas(services, manager) if entry[1].compacts is compacts]
     for first in range(0, len(closed), GLANCES_AT_ONCE):
         some = closed[first : first + GLANCES_AT_ONCE]
         now_ms = services.clock.now_ms()
         for replica in await services.run_blocking(_glance, manager, some, now_ms):
-            try:
-                yield manager.leader(*replica).log
-            except KafkaError:
-                pass  # gone meanwhile, or damaged, which was reported
+            if (found := _lead(manager, replica)) is not None:
+                yield found
+
+
+def _lead(manager: "PartitionManager", replica: Replica) -> PartitionLog | None:
+    try:
+        return manager.leader(*replica).log
+    except KafkaError:
+        return None  # gone meanwhile, or damaged, which was reported
+
+
+def _recovered_in_need(
+    services: "Services", manager: "PartitionManager", compacts: bool
+) -> list[PartitionLog]:
+    """Logs that are open, have no role, and seem to need something."""
+    found = []
+    now_ms = services.clock.now_ms()
+    for directory in manager.directories:
+        for log in directory.logs:
+            replica = log.topic, log.partition
+            if (
+                log.config.compacts is compacts
+                and manager.open_leader(replica) is None
+                and manager.open_follower(replica) is None
+            ):
+                try:
+                    if log.may_need_care(now_ms=now_ms):
+                        found.append(log)
+                except StorageError:
+                    pass  # told to whoever needs the log
+    return found
 
 
 def closed_replicas(services: "Services", manager: "PartitionManager") -> list[tuple[Replica, LogConfig]]:

@@ -1,6 +1,6 @@
 """The partitions of this broker: which of them it leads, and where their logs are."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from threading import Condition
@@ -593,8 +593,24 @@ class PartitionManager:
             settings = self.settings_of(replica.topic)
             if settings is not replica.settings:
                 replica.change_settings(settings)
+        if all_topics or names:
+            self._change_settings_of_recovered(None if all_topics else names)
         if all_topics and self._fetchers is not None:
             self._fetchers.apply_settings()
+
+    def _change_settings_of_recovered(self, topics: Container[str] | None) -> None:
+        """Of logs that are open although nobody has asked for them: retention goes by what they say."""
+        configs: dict[str, LogConfig] = {}
+        for directory in self.directories:
+            for log in directory.logs:
+                replica = log.topic, log.partition
+                if topics is not None and log.topic not in topics:
+                    continue
+                if replica in self._leaders or replica in self._followers:
+                    continue
+                if log.topic not in configs:
+                    configs[log.topic] = LogConfig.from_settings(self.settings_of(log.topic))
+                log.config = configs[log.topic]
 
     def _opened(self, image: MetadataImage, topics: Iterable[str] | None) -> "list[Leader | Follower]":
         """Replicas that are open; of these topics, or all."""

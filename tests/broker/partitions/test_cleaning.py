@@ -298,6 +298,16 @@ async def test_a_topic_may_be_deleted_while_it_is_flushed(
         assert "compacted" not in broker.lines.getvalue()
 
 
+async def test_logs_that_only_recovery_has_opened_are_compacted(autojump_clock: MockClock) -> None:
+    async with one_broker() as broker:
+        broker.create_topic("t", settings=COMPACTED)
+        write_keys(broker, "t", 7)
+    async with one_broker(file_system=broker.file_system, image=broker.image) as broker:
+        assert broker.directory.log("t", 0) is not None
+        await pass_time(broker, 31_000)
+        assert "t-0 is compacted" in broker.lines.getvalue()
+
+
 async def test_all_that_was_dirty_may_be_deleted_before_it_is_cleaned(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

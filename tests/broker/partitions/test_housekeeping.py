@@ -294,6 +294,24 @@ async def test_retention_opens_a_log_only_to_shorten_it(autojump_clock: MockCloc
         assert bases(broker, "t") == [3]
 
 
+async def test_retention_of_logs_that_only_recovery_has_opened(autojump_clock: MockClock) -> None:
+    """Nobody has led them since: their high watermark is what a checkpoint said, if there was one."""
+    async with one_broker(RETENTION) as broker:
+        for topic in ("t", "u"):
+            broker.create_topic(topic, settings=LARGE | {"retention.ms": "3600000"})
+            produce_segments(broker, topic, 3)
+        await settle()
+    async with one_broker(RETENTION, file_system=broker.file_system, image=broker.image) as broker:
+        t, u = broker.directory.log("t", 0), broker.directory.log("u", 0)
+        assert t is not None
+        assert u is not None
+        broker.apply(ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="60000"))
+        await pass_time(broker, 80_000)
+        assert [len(log.segments) for log in (t, u)] == [1, 3]
+        await pass_time(broker, 3_600_000)
+        assert [len(log.segments) for log in (t, u)] == [1, 1]
+
+
 async def test_segments_that_cannot_be_renamed_stay_until_next_time(autojump_clock: MockClock) -> None:
     async with one_broker(RETENTION) as broker:
         broker.create_topic("t", settings=LARGE | {"retention.ms": "1000"})
