@@ -730,7 +730,10 @@ def _list_replicas(
                 unexpected = DuplicateReplica(os.path.join(path, name), os.path.join(path, futures[replica]))
             futures[replica] = name
         elif (replica := paths.parse_replica_name(name)) is not None:
-            replicas.append(replica)
+            if name == paths.replica_name(*replica):
+                replicas.append(replica)
+            else:  # a copy that somebody has made, like backup-2026-01: no replica's folder has leading zeros
+                strays.append(os.path.join(path, name))
         else:
             unexpected = UnexpectedDirectory(os.path.join(path, name))
     if unexpected is not None:

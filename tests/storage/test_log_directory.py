@@ -261,6 +261,15 @@ def test_strays_are_kept_and_not_served(node: Node) -> None:
     assert node.reports == [f"{path}: kept, and not served, because there is no such topic"]
 
 
+def test_a_folder_whose_number_has_zeros_in_front_is_no_replica(node: Node) -> None:
+    """Its replica would lie elsewhere, where there is nothing to put aside."""
+    node.memory.make_directory("data/backup-2026-01")
+    directory = node.open()
+    assert directory.replicas == []
+    assert node.folders() == ["backup-2026-01"]
+    assert node.reports == ["data/backup-2026-01: kept, and not served, because there is no such topic"]
+
+
 def test_many_strays_are_told_in_one_line(node: Node) -> None:
     directory = node.open()
     kept = []
