@@ -92,7 +92,7 @@ class _House:
     def __init__(self, services: "Services", manager: "PartitionManager") -> None:
         self._services = services
         self._manager = manager
-        self._written_high_watermarks: dict[LogDirectory, int] = {}
+        self._written_high_watermarks: dict[LogDirectory, list[int]] = {}
         self._unflushed_since: dict[PartitionLog, tuple[int, int]] = {}
         """Recovery point of each log that is behind it, and when it was first seen there."""
 
@@ -103,9 +103,9 @@ class _House:
     async def write_high_watermarks(self) -> None:
         """Unless none has moved: an idle broker leaves its disk alone."""
         for directory in self._manager.directories:
-            moved = sum(log.high_watermark for log in directory.logs)
-            if self._written_high_watermarks.get(directory) != moved:
-                self._written_high_watermarks[directory] = moved
+            offsets = [log.high_watermark for log in directory.logs]
+            if self._written_high_watermarks.get(directory) != offsets:
+                self._written_high_watermarks[directory] = offsets
                 await self._write(directory, directory.begin_high_watermark_checkpoint())
 
     async def write_checkpoints(self) -> None:

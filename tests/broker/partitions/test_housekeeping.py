@@ -54,6 +54,19 @@ async def test_high_watermarks_are_written_when_they_have_moved(autojump_clock: 
         assert checkpoint(broker, "replication-offset-checkpoint") == ["t 0 6"]
 
 
+async def test_high_watermarks_that_move_in_opposite_ways_are_written(autojump_clock: MockClock) -> None:
+    """That of a follower may go back: after a crash nothing counts as committed that is not."""
+    async with one_broker() as broker:
+        for topic in ("t", "u"):
+            broker.create_topic(topic)
+            broker.produce(topic, some_batch(3))
+        await pass_time(broker, 5000)
+        broker.partitions.leader("t", 0).log.follow_high_watermark(1)
+        broker.produce("u", some_batch(2))
+        await pass_time(broker, 5000)
+        assert checkpoint(broker, "replication-offset-checkpoint") == ["t 0 1", "u 0 5"]
+
+
 async def test_recovery_points_and_log_starts_are_written_soon_after_a_start_and_then_every_minute(
     autojump_clock: MockClock,
 ) -> None:
