@@ -352,6 +352,8 @@ class SharePartition:
                 self.may_be_available = True
             elif run.state is DeliveryState.ACQUIRED and run.deadline_ms is not None:
                 self.lock(run, run.deadline_ms)
+        # The log may have lost them meanwhile: Kafka's would ask for them again and again.
+        self._archive(0, self.start_offset - 1, DeliveryState.AVAILABLE, counts=False)
         self._count_complete()
 
     def _count_complete(self) -> None:

@@ -47,7 +47,7 @@ from protocol.stored.metadata_records import (
     RemoveTopicRecord,
 )
 from protocol.uuids import ZERO_UUID
-from storage.errors import DiskFailure
+from storage.errors import DiskFailure, StorageError
 from storage.log_directory import LogDirectory
 from storage.memory_filesystem import MemoryFileSystem
 from storage.node_files import MetaProperties
@@ -400,7 +400,9 @@ async def one_broker(
         broker.register(node_id, [directory_id(directory.path) for directory in broker.directories])
     elif image is None:
         broker.register(node_id)
-    failures = {path: DiskFailure(path, "use log directory", OSError("gone")) for path in offline}
+    failures: dict[str, StorageError] = {
+        path: DiskFailure(path, "use log directory", OSError("gone")) for path in offline
+    }
     node_directories = NodeDirectories(broker.directory, broker.directories, failures)
     try:
         async with open_partitions(broker.services, node_directories) as broker.partitions:

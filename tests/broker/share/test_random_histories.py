@@ -223,7 +223,8 @@ class World:
             if is_stored:
                 self.records[offset] = known._replace(pending=None, before=None)
             elif before.deadline_ms <= self.now_ms:
-                self.records[offset] = self.after(before, A)
+                state = X if offset < self.partition.start_offset else A
+                self.records[offset] = self.after(before, state)
             else:
                 self.records[offset] = before
 
