@@ -25,14 +25,23 @@ def run_printing(name: str, run: Callable[[], int], *, as_json: bool = False) ->
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return EXIT_UNHEARD
     except StorageError as error:
         text = str(error)
     except OSError as error:
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    try:
+        sys.stdout.flush()
+    except OSError:  # of a full disk, say: what is left of the output would fail once more, at the very end
+        _print_no_more()
+        as_json = False
     write_failure(name, text, as_json=as_json)
     return EXIT_UNUSABLE
+
+
+def _print_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_failure(name: str, text: str, *, as_json: bool, **facts: str) -> None:

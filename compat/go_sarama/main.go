@@ -73,6 +73,7 @@ func settings(with driver.Arguments) *sarama.Config {
 	}
 	config.Metadata.Retry.Max = 100
 	config.Metadata.Retry.Backoff = 100 * time.Millisecond
+	config.Admin.Timeout = 30 * time.Second // 3 s are not much on a machine that does other things
 	return config
 }
 

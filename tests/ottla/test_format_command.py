@@ -1,5 +1,6 @@
 """``ottla format``: what it writes, and what it says instead of writing."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -233,12 +234,14 @@ def test_the_folder_of_a_cluster_is_not_a_nodes(formatting: Formatting) -> None:
     assert formatting.files() == ["cluster.json"]
 
 
-def test_what_nobody_can_be_told_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_nobody_can_be_told_is_one_line(tmp_path: Path, unbuffered: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "ottla", "format", "--data", str(tmp_path / "data")],
             stdout=full,
             stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
             text=True,
             check=False,
         )
