@@ -123,6 +123,7 @@ class Node:
         self._ended = trio.Event()
         self._transport: HostTransport | None = None
         self._suspension: Suspension | None = None
+        self._is_at_peace = False
 
     @property
     def is_running(self) -> bool:
@@ -160,6 +161,7 @@ class Node:
     async def _run(
         self, services: Services, incarnation: int, scope: trio.CancelScope, ended: trio.Event
     ) -> None:
+        ends_by_itself = False
         try:
             with scope:
                 await serve(
@@ -176,6 +178,7 @@ class Node:
                 unexpected = None  # it is dead, and what it says does not matter
             elif unexpected is not None and _is_expected(unexpected):
                 self.world.note(f"node {self.id} ends: {_reason(unexpected)}")
+                ends_by_itself = True
             elif unexpected is not None:
                 self.fail("the broker ended", unexpected)
             cancellation = _cancellation(error)
@@ -186,6 +189,8 @@ class Node:
             if self.services is services:
                 self._lose_process(is_silent=False)
                 self.disk.kill()
+                if self._is_at_peace and ends_by_itself:  # of what befell it before
+                    self.start()
 
     def _ready(self, incarnation: int, ready: Ready) -> None:
         if incarnation == self.incarnation and self.services is not None:
@@ -241,6 +246,7 @@ class Node:
 
     async def begin_peace(self) -> None:
         """Run from now on; a stop that has begun comes to its end before."""
+        self._is_at_peace = True
         if self._stop.is_set():
             await self._ended.wait()
         self.start()
