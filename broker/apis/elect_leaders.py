@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from broker.controller.decision import RECORDS_MAX, Decision
+from broker.controller.decision import Decision, check_count
 from broker.controller.elections import Election
 from broker.controller.reassignments import elect_leader
 from broker.controller.start import topic_rules
@@ -49,12 +49,11 @@ def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse | W
             records.append((record, PARTITION_RECORD_VERSION))
             return PartitionResult(partition_id=index, error_message=None)
 
-        everywhere = [(topic.name, list(range(len(topic.partitions)))) for topic in image.topics.values()]
-        results = results_of(everywhere if request.topic_partitions is None else named, elect)
-        if len(records) > RECORDS_MAX:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
-            )
+        asked = named
+        if request.topic_partitions is None:
+            asked = [(topic.name, list(range(len(topic.partitions)))) for topic in image.topics.values()]
+        results = results_of(asked, elect)
+        check_count(records)
         if request.topic_partitions is None:
             # Of all partitions those are told of in which something happened, or could not.
             for result in results:

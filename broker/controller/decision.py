@@ -9,6 +9,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from broker.metadata.image import MetadataImage
 from broker.metadata.records import VersionedRecord
+from protocol.error_codes import ErrorCode
+from protocol.errors import KafkaError
 
 Reply = TypeVar("Reply")
 
@@ -18,6 +20,12 @@ RECORDS_MAX: Final = 10_000
 
 RECORDS_PER_BATCH: Final = 10_000
 """Of a long decision."""
+
+
+def check_count(records: Sequence[VersionedRecord]) -> None:
+    """Raises POLICY_VIOLATION if these are more than one user's command may bring about."""
+    if len(records) > RECORDS_MAX:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 
 
 class Decision(NamedTuple, Generic[Reply]):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from broker.controller.decision import RECORDS_MAX, Decision
+from broker.controller.decision import Decision, check_count
 from broker.groups.java_order import in_java_order
 from broker.metadata.image import MetadataImage, QuotaEntity
 from broker.metadata.records import VersionedRecord
@@ -82,10 +82,7 @@ def alter_quotas(
             outcomes[entity] = error
         else:
             outcomes[entity] = None
-        if len(records) > RECORDS_MAX:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
-            )
+        check_count(records)
     return Decision(records, outcomes)
 
 

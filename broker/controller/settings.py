@@ -8,7 +8,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.config.definitions import Scope, find
 from broker.config.resources import check_client_metrics, check_group, check_topic
 from broker.config.value_types import read_integer
-from broker.controller.decision import RECORDS_MAX, Decision
+from broker.controller.decision import Decision, check_count
 from broker.metadata import topic_names
 from broker.metadata.features import (
     CORDONED_DIRECTORIES_LEVEL,
@@ -82,10 +82,7 @@ def alter_settings(
         else:
             outcomes.append(None)
             records += changed
-        if len(records) > RECORDS_MAX:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
-            )
+        check_count(records)
     return Decision([] if validate_only else records, outcomes)
 
 

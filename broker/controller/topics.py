@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from broker.controller.decision import RECORDS_MAX, Decision
+from broker.controller.decision import RECORDS_MAX, Decision, check_count
 from broker.controller.elections import MIN_INSYNC_REPLICAS
 from broker.controller.placement import UsableBroker, place
 from broker.groups.java_order import counted_in_timeline_order
@@ -111,8 +111,7 @@ def create_topics(
             records.append((ClearElrRecord(topic_name=topic.name), 0))
         records += _partition_records(image, topic_id, 0, replicas)
         results[topic.name] = MadeTopic(topic_id, len(replicas), len(replicas[0]))
-    if len(records) > RECORDS_MAX:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    check_count(records)
     return Decision(records, results)
 
 

@@ -7,6 +7,8 @@ those of a checkpoint, and hold up both until somebody does.
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
+import trio
+
 from broker.errors import KafkaError
 from storage.checkpoints import Replica
 from storage.config import LogConfig
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from broker.services import Services
 
 GLANCES_AT_ONCE = 100
-"""Closed logs that a thread looks at in one go."""
+"""Logs that are looked at in one go; closed ones by a thread."""
 
 
 async def find_closed_in_need(
@@ -28,9 +30,13 @@ async def find_closed_in_need(
 
     The others, which may be thousands, stay closed: threads look at their files.
     """
-    for log in _recovered_in_need(services, manager, compacts):
-        if (found := _lead(manager, (log.topic, log.partition))) is not None:
-            yield found
+    recovered = _recovered(manager, compacts)
+    for first in range(0, len(recovered), GLANCES_AT_ONCE):
+        for log in recovered[first : first + GLANCES_AT_ONCE]:
+            found = _lead(manager, (log.topic, log.partition)) if _seems_in_need(services, log) else None
+            if found is not None:
+                yield found
+        await trio.lowlevel.checkpoint()
     closed = [entry for entry in closed_replicas(services, manager) if entry[1].compacts is compacts]
     for first in range(0, len(closed), GLANCES_AT_ONCE):
         some = closed[first : first + GLANCES_AT_ONCE]
@@ -47,26 +53,23 @@ def _lead(manager: "PartitionManager", replica: Replica) -> PartitionLog | None:
         return None  # gone meanwhile, or damaged, which was reported
 
 
-def _recovered_in_need(
-    services: "Services", manager: "PartitionManager", compacts: bool
-) -> list[PartitionLog]:
-    """Logs that are open, have no role, and seem to need something."""
-    found = []
-    now_ms = services.clock.now_ms()
-    for directory in manager.directories:
-        for log in directory.logs:
-            replica = log.topic, log.partition
-            if (
-                log.config.compacts is compacts
-                and manager.open_leader(replica) is None
-                and manager.open_follower(replica) is None
-            ):
-                try:
-                    if log.may_need_care(now_ms=now_ms):
-                        found.append(log)
-                except StorageError:
-                    pass  # told to whoever needs the log
-    return found
+def _recovered(manager: "PartitionManager", compacts: bool) -> list[PartitionLog]:
+    """Logs that are open, and that nobody leads or follows."""
+    return [
+        log
+        for directory in manager.directories
+        for log in directory.logs
+        if log.config.compacts is compacts
+        and manager.open_leader((log.topic, log.partition)) is None
+        and manager.open_follower((log.topic, log.partition)) is None
+    ]
+
+
+def _seems_in_need(services: "Services", log: PartitionLog) -> bool:
+    try:
+        return log.may_need_care(now_ms=services.clock.now_ms())
+    except StorageError:
+        return False  # told to whoever needs the log
 
 
 def closed_replicas(services: "Services", manager: "PartitionManager") -> list[tuple[Replica, LogConfig]]:

@@ -5,7 +5,6 @@ As a command, records some of what it says.
 
 import json
 import random
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 from broker.groups.assignors import Subscriber
 from broker.groups.java_order import in_java_order
 from broker.share.simple_assignor import assign_simply
-from compat.java_programs import program_command
 from protocol.uuids import uuid_from_text, uuid_to_text
 from tests import golden
+from tests.support.judges import ask_judge
 
 JsonObject = dict[str, Any]
 
@@ -29,17 +28,7 @@ PARTITIONS_MAX = 12
 
 def ask_kafka(questions: Iterable[JsonObject]) -> list[JsonObject]:
     """Kafka's answers.  Raises KafkaMissing where Java or Kafka's jars are not to be had."""
-    asked = "".join(json.dumps(question) + "\n" for question in questions)
-    done = subprocess.run(
-        program_command(JUDGE, "ShareJudge"),
-        input=asked,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return ask_judge(JUDGE, "ShareJudge", questions)
 
 
 def answer(question: JsonObject) -> JsonObject:

@@ -2,15 +2,14 @@
 
 import json
 import random
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import compat.streams
-from compat.java_programs import program_command
 from tests import golden
 from tests.broker.groups.streams.questions import JsonObject, random_group, random_topology
 from tests.broker.groups.streams.steps import random_step
+from tests.support.judges import ask_judge
 
 JUDGE = Path(compat.streams.__file__).with_name("judge")
 RECORDED = Path(golden.__file__).parent / "streams"
@@ -20,16 +19,7 @@ RECORDED_MAX = 30
 
 def ask_kafka(questions: Iterable[JsonObject]) -> list[JsonObject]:
     """Kafka's answers.  Raises KafkaMissing where Java or Kafka's jars are not to be had."""
-    asked = "".join(json.dumps(question) + "\n" for question in questions)
-    done = subprocess.run(
-        program_command(JUDGE, "Judge"),
-        input=asked,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return ask_judge(JUDGE, "Judge", questions)
 
 
 def recorded(name: str) -> Iterator[tuple[JsonObject, JsonObject]]:
